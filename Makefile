@@ -21,9 +21,11 @@ SANITIZE       = -Db_sanitize=address,undefined -Db_lundef=false
 SANITIZE_RACES = -Db_sanitize=thread -Db_lundef=false
 # gcc warns about code that its sanitizers insert, so warnings are errors in the other two builds only.
 UNWARNED       = -Dwarning_level=0 -Dwerror=false
+# The sanitized builds take the tables that the first build computed.
+PREPARED       = -Dprepared=$(CURDIR)/build
 
 .PHONY: run build test browser page-speed golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
-        web-packages playwright mcp mcp-client
+        web-packages wheel-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
 run: build               ## install missing packages, build, and run an example
@@ -36,11 +38,12 @@ run: build               ## install missing packages, build, and run an example
 build: packages          ## build build/centimani
 	@CC=gcc tools/build.sh build
 
-test: test-packages playwright mcp-client ## build with gcc, clang and the sanitizers, and run every test
+# clang does not optimize here: its warnings are the same, and it compiles in a quarter of the time.
+test: test-packages playwright mcp-client wheel-packages ## build with gcc, clang and the sanitizers, and run every test
 	@CC=gcc tools/build.sh build
-	@CC=gcc tools/build.sh build-asan -Dunit=true $(SANITIZE) -Doptimization=1 $(UNWARNED)
-	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
-	@CC=gcc TARGET='centimani tests/threads' tools/build.sh build-tsan $(SANITIZE_RACES) -Doptimization=1 $(UNWARNED)
+	@CC=gcc tools/build.sh build-asan -Dunit=true $(SANITIZE) -Doptimization=1 $(UNWARNED) $(PREPARED)
+	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=0 $(PREPARED)
+	@CC=gcc TARGET='centimani tests/threads' tools/build.sh build-tsan $(SANITIZE_RACES) -Doptimization=1 $(UNWARNED) $(PREPARED)
 	@python3 tests/run.py build build-asan build-clang build-tsan
 
 golden: build            ## rewrite the expected output in tests/cli, the README, docs/ and the notebook with the program's current output
@@ -61,14 +64,15 @@ bench: build             ## time imports (also Python's onnx.load), memory, step
 	build/bench/start_speed build/centimani
 
 fuzz: test-packages      ## fuzz every importer for FUZZ_SECONDS each
-	@CC=clang tools/build.sh build-clang -Dfuzz=true $(SANITIZE) -Doptimization=1
-	@ls build-clang/tests/fuzz_* | grep -v '\.p$$' | xargs -n 1 -P 2 tests/fuzz/run.sh $(FUZZ_SECONDS)
+	@CC=clang tools/build.sh build-fuzz -Dfuzz=true $(SANITIZE) -Doptimization=1
+	@ls build-fuzz/tests/fuzz_* | grep -v '\.p$$' | xargs -n 1 -P 2 tests/fuzz/run.sh $(FUZZ_SECONDS)
 
 browser: build playwright ## test the HTML report and the web page in Chromium
 	NODE_PATH=build/browser/node_modules node tests/browser/browser.js build/centimani docs/images
 
-page-speed: build playwright ## time the first answer of the web page in Chromium
+page-speed: build playwright ## time the first answer of the web page in Chromium, and of the page without a server after 'make site'
 	NODE_PATH=build/browser/node_modules node bench/page_speed.js build/centimani
+	[ ! -d build-site ] || NODE_PATH=build/browser/node_modules node bench/site_speed.js build-site
 
 mcp: build mcp-client    ## test the tools for language models with the protocol's own client
 	NODE_PATH=build/mcp/node_modules node tests/mcp/client.js build/centimani
@@ -77,12 +81,10 @@ static: packages         ## build build-static/centimani: one program with all i
 	@CC=gcc TARGET=centimani tools/build.sh build-static -Dstatic=true -Dbuildtype=release
 	@ls -l build-static/centimani
 
-wheel: packages          ## build and test Python wheels for x86-64 and aarch64 in build-wheel/ (needs Debian's archive)
-	@tools/packages.sh python3-venv binutils
+wheel: packages wheel-packages ## build and test Python wheels for x86-64 and aarch64 in build-wheel/ (needs Debian's archive)
 	@tools/wheel.sh build-wheel
 
-site: build playwright    ## compile to WebAssembly, write the page without a server to build-site/, and test it in Chromium
-	@tools/packages.sh emscripten
+site: build playwright wheel-packages ## compile to WebAssembly, write the page without a server to build-site/, and test it in Chromium
 	@tools/site.sh build-site
 	NODE_PATH=build/browser/node_modules node tests/browser/site.js build/centimani build-site
 	CENTIMANI_MODELS= NODE_PATH=build/browser/node_modules CENTIMANI_SITE=build-site CENTIMANI_PROGRAM=build/centimani \
@@ -109,7 +111,7 @@ install: build           ## install program, library, header, man page and compl
 	meson install -C build --quiet
 
 clean:                   ## remove all build folders
-	rm -rf build build-asan build-clang build-tsan build-static build-deb build-wheel* build-site* build-libraries* build-root* build-sources
+	rm -rf build build-asan build-clang build-fuzz build-tsan build-static build-deb build-wheel* build-site* build-libraries* build-root* build-sources
 
 help:                    ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
@@ -119,6 +121,11 @@ packages:
 
 test-packages:
 	@tools/packages.sh $(TEST_PACKAGES)
+
+# What the wheels and the page without a server need: compilers, sources of libraries, and a Python of the other architecture.
+wheel-packages:
+	@tools/packages.sh emscripten python3-venv binutils
+	@tools/wheel.sh fetch
 
 web-packages:
 	@tools/packages.sh $(WEB_PACKAGES)

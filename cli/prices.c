@@ -72,7 +72,12 @@ static int reset(settings *s)
 static int list(settings *s)
 {
     const char *path = own_offers(s);
-    char       *text = path ? read_all(path) : NULL;
+    cm_diag     diag = {0};
+    if (s->json) {
+        cm_status status = cm__prices_json(path, results(), &diag);
+        return status ? say_failed(status, &diag) : EXIT_DONE;
+    }
+    char *text = path ? read_all(path) : NULL;
     fputs(text ? text : cm_offers_text(), results());
     free(text);
     return EXIT_DONE;

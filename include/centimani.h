@@ -1146,6 +1146,17 @@ const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
 const char *cm_offers_text(void);
 cm_status   cm_offers_check(const char *path, int32_t *count, cm_diag *diag);
 
+/* An offer: a row of the table. */
+typedef struct cm_offer {
+    const char *provider, *instance, *device, *cluster, *basis; /* basis: "on-demand", "spot" */
+    const char *region; /* NULL: the median over the provider's regions */
+    const char *date, *source;
+    int32_t     devices; /* of one instance */
+    double      usd_hour; /* per device */
+} cm_offer;
+/* Calls visit() for each offer of a file; path NULL: the built-in ones. The offer is valid during the call only. */
+cm_status cm_offers_list(const char *path, void (*visit)(void *user, const cm_offer *offer), void *user, cm_diag *diag);
+
 /* ---- the log of a training run ---------------------------------------------------------------------------------- */
 
 /* Step times and progress that a log states. Unknown numbers are NAN. */

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-SUITES = (["cli", "validation", "python", "bench", "browser", "laws", "plan"],
+SUITES = (["cli", "validation", "python", "bench", "browser", "laws", "plan", "ecosystem"],
           ["unit", "corpus", "cli", "serve"], ["style", "fuzz"], ["threads"])
 
 

@@ -15,7 +15,9 @@ private_apt() {
         -o Dir::Etc::sourcelist="$apt/sources.list" -o Dir::Etc::sourceparts=- -o APT::Sandbox::User= "$@"
 }
 
-mirror=http://deb.debian.org/debian
+# The mirror that this machine uses
+mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep '/debian/*$' | head -n 1)
+mirror=${mirror:-http://deb.debian.org/debian}
 if [ "$arch" = source ]; then
     echo "deb-src $mirror $suite main" >"$apt/sources.list"
     private_apt update

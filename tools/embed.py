@@ -395,7 +395,7 @@ def main():
                 "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),
                 "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
-    if len(sys.argv) < 4 or sys.argv[1] not in commands:
+    if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])
 

@@ -3,9 +3,11 @@
 set -e
 out=$1
 export NODE_PATH=/usr/share/nodejs # emscripten's node packages, if another vendor's node is installed
-cat >build/wasm.ini <<'INI'
+EMCC_FLAGS=$(emcc --cflags)
+export EMCC_FLAGS
+cat >build/wasm.ini <<INI
 [binaries]
-c = 'emcc'
+c = '$PWD/tools/emcc.sh'
 ar = 'emar'
 
 [host_machine]
@@ -14,7 +16,7 @@ cpu_family = 'wasm32'
 cpu = 'wasm32'
 endian = 'little'
 INI
-CC=emcc AR=emar tools/libraries.sh build-libraries-wasm
-TARGET=site/centimani.js tools/build.sh build-site-wasm -Dstatic=true -Dbuildtype=release -Doptimization=2 -Dwerror=false -Dwarning_level=0 \
+CC=tools/emcc.sh AR=emar tools/libraries.sh build-libraries-wasm
+TARGET=site/centimani.js tools/build.sh build-site-wasm -Dstatic=true -Ddebug=false -Doptimization=2 -Dwerror=false -Dwarning_level=0 \
     -Dlibraries="$PWD/build-libraries-wasm" -Dprepared="$PWD/build" --cross-file build/wasm.ini
 python3 tools/site.py build-site-wasm "$out"

@@ -15,12 +15,7 @@
 
 #define CM__COUNTS_MAX 32
 
-/* A row of data/offers.tsv. */
-typedef struct cm__offer {
-    const char *provider, *instance, *device, *cluster, *basis, *region, *date, *source;
-    int32_t     devices; /* of one instance */
-    double      usd_hour; /* per device */
-} cm__offer;
+typedef cm_offer cm__offer;
 
 typedef struct cm__offers {
     cm__offer *list;

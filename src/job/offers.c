@@ -64,4 +64,16 @@ cm_status cm_offers_check(const char *path, int32_t *count, cm_diag *diag)
     return CM_OK;
 }
 
+cm_status cm_offers_list(const char *path, void (*visit)(void *user, const cm_offer *offer), void *user, cm_diag *diag)
+{
+    if (!visit) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no function to call");
+    cm__ctx *ctx = cm__ctx_new(diag);
+    if (!ctx) return CM_ERR_MEMORY;
+    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
+    cm__offers all = cm__offers_load(ctx, path);
+    for (int32_t i = 0; i < all.count; i++) visit(user, &all.list[i]);
+    cm__ctx_free(ctx);
+    return CM_OK;
+}
+
 const char *cm_offers_text(void) { return cm__table_offers; }

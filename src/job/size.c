@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "job/job.h"
 #include "job/tables.h"
+#include "model/step/loading.h"
 
 #define ASSUMED_SAMPLES 1e6   /* if the user gives no size, as in rank/job.c */
 #define UPDATES_LEAST 100     /* of an epoch: an assumed batch leaves at least so many (our choice) */
@@ -66,17 +67,26 @@ static void choose_batch(cm_job *j, const cm_graph *forward, double epoch)
     j->info.batch_assumed = true;
 }
 
+/* Samples of an epoch: as the user says, or of the data set. */
+static double epoch_of(cm_job *j, const cm_graph *forward, double seq)
+{
+    const cm_rank_options *o = &j->options.rank;
+    if (o->tokens > 0) return o->tokens / seq;
+    if (o->samples > 0) return o->samples;
+    return o->loading.dataset ? cm__dataset_of(j->ctx, o->loading.dataset, forward).samples : 0;
+}
+
 void cm__job_read_size(cm_job *j)
 {
     const cm_rank_options *o = &j->options.rank;
     const cm_graph        *forward = j->searches[0].forward;
     double                 seq = (double)cm_graph_seq(forward), epochs = o->epochs > 0 ? o->epochs : 1;
-    double                 each = o->samples > 0 ? o->samples : ASSUMED_SAMPLES;
     char                   amount[32];
     if (o->tokens > 0 && !(seq > 0))
         cm__fail(j->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
-    if (o->tokens > 0) each = o->tokens / seq;
-    j->info.assumed = !(o->tokens > 0) && !(o->samples > 0);
+    double each = epoch_of(j, forward, seq);
+    j->info.assumed = !(each > 0);
+    if (j->info.assumed) each = ASSUMED_SAMPLES;
     j->info.tokens_per_sample = seq;
     j->info.samples = epochs * each;
     cm__si(amount, sizeof amount, epochs * (o->tokens > 0 ? o->tokens : each));

@@ -293,6 +293,9 @@ typedef struct cm__job_report {
 const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 
 /* `watch-log`: a training log beside the prediction of its step. */
+/* The offers of a table as JSON; path NULL: the built-in ones. */
+cm_status cm__prices_json(const char *path, FILE *out, cm_diag *diag);
+
 typedef struct cm__watch_report {
     cm__ctx            *ctx;
     const char         *path, *verdict;

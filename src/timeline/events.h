@@ -39,9 +39,14 @@ typedef struct cm__host_span {
     int32_t name; /* of an optimizer: index of names */
 } cm__host_span;
 
-/* Growing arrays. Their memory is limited: EVENTS_MAX. */
+#define CM__EVENTS_STORED 2000000 /* operators, launches and kernels of a trace: about 100 MB of arrays */
+
+/* Growing arrays on the heap, freed with the context. */
 typedef struct cm__events {
     cm__ctx       *ctx;
+    double         to_us, kernels_to_us; /* what begins later is not stored: on the host, on the device */
+    int64_t        most, seen;     /* operators, launches and kernels: may be stored; would be */
+    char          *key;            /* of the operator that is being read */
     cm__host_op   *ops;
     cm__launch    *launches;
     cm__kernel    *kernels;
@@ -57,6 +62,8 @@ typedef struct cm__events {
     bool           shapes;
 } cm__events;
 
-void cm__events_read(cm__events *events, cm__ctx *ctx, const cm__bytes *bytes);
+/* A trace with more than `most` operators, launches and kernels is read again, and only its first steps are stored.
+   Without marked steps it is stored as a whole, up to a limit. */
+void cm__events_read(cm__events *events, cm__ctx *ctx, const cm__bytes *bytes, int64_t most);
 
 #endif

@@ -139,6 +139,12 @@ static size_t read_file(void *user, char *buffer, size_t size)
 
 static void close_file(void *user) { gzclose(((source *)user)->file); }
 
+static void rewind_file(void *user)
+{
+    source *s = user;
+    if (gzrewind(s->file) != 0) cm__fail(s->ctx, CM_ERR_IO, "cannot be read twice: is it a pipe?");
+}
+
 cm__bytes cm__trace_file(cm__ctx *ctx, const char *path)
 {
     source *s = cm__alloc(ctx, sizeof *s);
@@ -147,5 +153,5 @@ cm__bytes cm__trace_file(cm__ctx *ctx, const char *path)
     if (!s->file) cm__fail(ctx, CM_ERR_IO, "%s", strerror(errno));
     cm__defer(ctx, close_file, s);
     gzbuffer(s->file, CHUNK);
-    return (cm__bytes){read_file, s};
+    return (cm__bytes){read_file, s, rewind_file};
 }

@@ -6,10 +6,12 @@
 #include <jansson.h>
 #include "base/ctx.h"
 
-/* Where the bytes come from: read() fills `buffer` and returns the number of bytes, 0 at the end. */
+/* Where the bytes come from: read() fills `buffer` and returns the number of bytes, 0 at the end; rewind() begins anew,
+   NULL: it cannot. */
 typedef struct cm__bytes {
     size_t (*read)(void *user, char *buffer, size_t size);
     void  *user;
+    void (*rewind)(void *user);
 } cm__bytes;
 
 typedef struct cm__split_counts {

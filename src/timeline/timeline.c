@@ -108,7 +108,7 @@ static void list_calls(struct cm_timeline *t)
 
 static void read(struct cm_timeline *t, const cm__bytes *bytes)
 {
-    cm__events_read(&t->events, t->ctx, bytes);
+    cm__events_read(&t->events, t->ctx, bytes, CM__EVENTS_STORED);
     if (!t->events.n_kernels)
         cm__fail(t->ctx, CM_ERR_FORMAT, "no kernels of a device; record with activities=[CPU, CUDA]");
     cm__timeline_join(&t->events);

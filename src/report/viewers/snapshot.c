@@ -69,7 +69,7 @@ static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **bloc
     double          batch = (double)cm_prediction_get_info(r->prediction)->micro_batch;
     int32_t         count = 0;
     uint64_t        next = FIRST;
-    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 1, sizeof **blocks);
+    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks); /* the last two: workspace, none */
     for (int32_t i = 0; i < cm_graph_tensors(g); i++) {
         const cm_tensor *t = cm_graph_tensor(g, i);
         cm_poly          poly = cm_tensor_bytes(t);
@@ -81,6 +81,35 @@ static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **bloc
         next += size;
     }
     return count;
+}
+
+/* The most that the blocks take at once. */
+static uint64_t peak_of(cm__ctx *ctx, const block *blocks, int32_t count, int32_t nodes)
+{
+    int64_t *change = cm__alloc_array(ctx, (size_t)nodes + 2, sizeof *change), now = 0, most = 0;
+    for (int32_t i = 0; i < count; i++) {
+        change[blocks[i].born < 0 ? 0 : blocks[i].born + 1] += (int64_t)blocks[i].size;
+        if (blocks[i].dies >= 0 && blocks[i].dies < nodes) change[blocks[i].dies + 2] -= (int64_t)blocks[i].size;
+    }
+    for (int32_t i = 0; i <= nodes; i++) {
+        now += change[i];
+        if (now > most) most = now;
+    }
+    return (uint64_t)most;
+}
+
+/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them, so that the
+   peak is the predicted one. */
+static int32_t add_workspace(cm__ctx *ctx, const cm__predict_report *r, block *blocks, int32_t count)
+{
+    int32_t  nodes = cm_graph_nodes(r->graph->step);
+    uint64_t tensors = peak_of(ctx, blocks, count, nodes), address = FIRST;
+    double   more = r->peak_bytes - (double)tensors;
+    if (!(more >= ROUND)) return count;
+    if (count) address = blocks[count - 1].address + blocks[count - 1].size;
+    blocks[count] = (block){address, (uint64_t)(floor(more / ROUND) * ROUND), (uint64_t)more, -1, nodes,
+                            "workspaces and temporary copies", "workspace"};
+    return count + 1;
 }
 
 static void event(FILE *out, const char *action, const block *b, uint64_t time_us)
@@ -95,9 +124,17 @@ static void event(FILE *out, const char *action, const block *b, uint64_t time_u
     end_dict(out);
 }
 
+static uint64_t total_of(const block *blocks, int32_t count)
+{
+    uint64_t total = 0;
+    for (int32_t i = 0; i < count; i++) total += blocks[i].size;
+    return total;
+}
+
 /* Allocations and releases in the order of the nodes; what lives before the step is allocated first. */
 static void put_events(FILE *out, const block *blocks, int32_t count, int32_t nodes, const double *at_s)
 {
+    event(out, "segment_alloc", &(block){.address = FIRST, .size = total_of(blocks, count), .what = "segment", .role = "centimani"}, 0);
     for (int32_t node = -1; node < nodes; node++) {
         uint64_t time = node < 0 ? 0 : (uint64_t)(1e6 * at_s[node]);
         for (int32_t i = 0; i < count; i++)
@@ -113,15 +150,13 @@ static void put_events(FILE *out, const block *blocks, int32_t count, int32_t no
 /* The blocks that outlive the step, in one segment. */
 static void put_segment(FILE *out, const block *blocks, int32_t count, int32_t nodes)
 {
-    uint64_t total = 0, active = 0;
-    for (int32_t i = 0; i < count; i++) {
-        total += blocks[i].size;
+    uint64_t active = 0;
+    for (int32_t i = 0; i < count; i++)
         if (blocks[i].dies >= nodes) active += blocks[i].size;
-    }
     begin_dict(out);
     member(out, "device", 0);
     member(out, "address", FIRST);
-    member(out, "total_size", total);
+    member(out, "total_size", total_of(blocks, count));
     member(out, "allocated_size", active);
     member(out, "active_size", active);
     member(out, "requested_size", active);
@@ -162,7 +197,9 @@ cm_status cm__predict_report_snapshot(const cm__predict_report *report, FILE *ou
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     block  *blocks;
-    int32_t count = blocks_of(ctx, report, &blocks), nodes = cm_graph_nodes(report->graph->step);
+    int32_t nodes = cm_graph_nodes(report->graph->step);
+    int32_t count = blocks_of(ctx, report, &blocks);
+    count = add_workspace(ctx, report, blocks, count);
     fputs("\x80\x02", out);
     begin_dict(out);
     text(out, "segments");

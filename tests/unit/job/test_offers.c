@@ -26,6 +26,23 @@ static void built_in(void **state)
     cm__ctx_free(ctx);
 }
 
+static void add_price(void *sum, const cm_offer *offer) { *(double *)sum += offer->usd_hour; }
+
+static void listed(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = context();
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__offers all = cm__offers_load(ctx, NULL);
+    double     sum = 0, left = 0;
+    for (int32_t i = 0; i < all.count; i++) left += all.list[i].usd_hour;
+    assert_int_equal(cm_offers_list(NULL, add_price, &sum, &diag), CM_OK);
+    assert_true(sum > 0 && sum == left);
+    assert_int_equal(cm_offers_list("/nonexistent", add_price, &sum, &diag), CM_ERR_IO);
+    assert_int_equal(cm_offers_list(NULL, NULL, NULL, &diag), CM_ERR_ARGUMENT);
+    cm__ctx_free(ctx);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -41,7 +58,7 @@ static void refused(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(built_in),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(built_in), cmocka_unit_test(listed),
                                        cmocka_unit_test(refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

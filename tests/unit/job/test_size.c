@@ -23,6 +23,14 @@ static void sizes(void **state)
     is(info_of(GPT, o).samples, 3e6);
     o.rank.tokens = o.rank.epochs = 0;
     assert_true(info_of(GPT, o).assumed);
+    o.rank.loading.dataset = "openwebtext";
+    is(info_of(GPT, o).samples, 9035582198.0 / 128);
+    o.rank.loading.dataset = "imagenet";
+    is(info_of("resnet18", o).samples, 1281167);
+    assert_false(info_of("resnet18", o).assumed);
+    o.rank.samples = 500; /* counts before the data set's */
+    is(info_of("resnet18", o).samples, 500);
+    o.rank.samples = 0, o.rank.loading.dataset = NULL;
     cm_job *j;
     o.rank.tokens = 1e6;
     assert_int_equal(cm_job_run("resnet18", &o, &j, &diag), CM_ERR_ARGUMENT);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_timeline.c - steps of a trace: which operator launched a kernel, phases, the time of a step, what overlaps. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "small_timeline.h"
 
 static const cm_timeline_call *find(const cm_timeline *t, const char *text)
@@ -92,6 +94,64 @@ static void wrapped(void **state)
     cm_timeline_free(t);
 }
 
+/* A trace of equal steps of 100 us, each with one product; the device runs a step's kernel 150 us after its launch. */
+static char *equal_steps(int32_t count)
+{
+    char  *text = malloc(1 << 16);
+    size_t n = (size_t)sprintf(text, "{\"traceEvents\":[{}");
+    for (int32_t i = count - 1; i >= 0; i--) /* the order in the file is not that of time */
+        n += (size_t)sprintf(text + n,
+                             ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":%d,\"dur\":20,\"args\":{\"correlation\":%d}}"
+                             ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"tid\":1,\"ts\":%d,\"args\":{\"correlation\":%d}}"
+                             ",{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"tid\":1,\"ts\":%d,\"dur\":9,\"args\":{" TWO_MATRICES "}}"
+                             ",{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"tid\":1,\"ts\":%d,\"dur\":90}",
+                             100 * i + 160, i + 1, 100 * i + 11, i + 1, 100 * i + 10, i, 100 * i);
+    strcpy(text + n, "]}");
+    return text;
+}
+
+typedef struct again_source {
+    text_source now;
+    const char *begin;
+    int32_t     rewinds;
+} again_source;
+
+static size_t read_again(void *user, char *buffer, size_t size) { return read_text(&((again_source *)user)->now, buffer, size); }
+static void   rewind_text(void *user)
+{
+    again_source *s = user;
+    s->now = (text_source){s->begin, strlen(s->begin), 4096};
+    s->rewinds++;
+}
+
+/* Of a large trace only the first steps are stored, with all of their kernels. */
+static void large(void **state)
+{
+    (void)state;
+    char        *text = equal_steps(40); /* 120 operators, launches and kernels */
+    again_source source = {{text, strlen(text), 4096}, text, 0};
+    cm__bytes    bytes = {read_again, &source, rewind_text};
+    cm__ctx     *ctx = cm__ctx_new(NULL);
+    if (setjmp(ctx->trap)) fail_msg("refused");
+    cm__events *e = cm__alloc(ctx, sizeof *e);
+    cm__events_read(e, ctx, &bytes, 30);
+    assert_int_equal(source.rewinds, 1);
+    assert_int_equal(e->n_spans[CM__SPAN_STEP], 10);
+    assert_int_equal(e->n_ops, 10);
+    cm__timeline_join(e);
+    int32_t kernels[10] = {0};
+    for (int32_t i = 0; i < e->n_kernels; i++)
+        if (e->kernels[i].step >= 0) kernels[e->kernels[i].step]++;
+    for (int32_t i = 0; i < 10; i++) assert_int_equal(kernels[i], 1);
+    rewind_text(&source);
+    cm__events *all = cm__alloc(ctx, sizeof *all);
+    cm__events_read(all, ctx, &bytes, 120);
+    assert_int_equal(source.rewinds, 2); /* enough room: read once */
+    assert_int_equal(all->n_ops, 40);
+    cm__ctx_free(ctx);
+    free(text);
+}
+
 static void without_kernels(void **state)
 {
     (void)state;
@@ -107,6 +167,7 @@ static void without_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(times), cmocka_unit_test(parts_of_a_backward),
-                                       cmocka_unit_test(wrapped), cmocka_unit_test(without_kernels)};
+                                       cmocka_unit_test(wrapped), cmocka_unit_test(large),
+                                       cmocka_unit_test(without_kernels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
