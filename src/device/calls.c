@@ -201,6 +201,7 @@ static const struct {
     {"sigmoid_grad", 2, 0},
     {"tanh_grad", 2, 0},
     {"hardswish_grad", 2, 0},
+    {"mish_grad", 2, 0},
     {"addcmul", 3, 0},
     {"glu", 2, 0},
     {"glu_grad", 4, 0}, /* three times as many elements as the result's halves are read, and twice as many written */

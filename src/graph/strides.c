@@ -30,14 +30,16 @@ int64_t *cm__strides_rows(const cm__strides *s, const cm_tensor *t)
     return strides;
 }
 
-/* Strides in channels-last order: images, then pixels, then channels. */
+/* Strides in channels-last order, of planes and volumes: images, then pixels, then channels. */
 int64_t *cm__strides_image(const cm__strides *s, const cm_tensor *t)
 {
-    int64_t *strides = strides_new(s, 4), channels = cm__strides_size(t->dims[1]);
+    int64_t *strides = strides_new(s, t->rank), step = cm__strides_size(t->dims[1]);
     strides[1] = 1;
-    strides[3] = channels;
-    strides[2] = strides[3] * cm__strides_size(t->dims[3]);
-    strides[0] = strides[2] * cm__strides_size(t->dims[2]);
+    for (int32_t i = t->rank - 1; i >= 2; i--) {
+        strides[i] = step;
+        step *= cm__strides_size(t->dims[i]);
+    }
+    strides[0] = step;
     return strides;
 }
 
@@ -73,16 +75,17 @@ bool cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner)
     return true;
 }
 
-/* As c10's is_channels_last_strides_2d: dimensions of size one are ignored, and the ambiguous case returns false. */
+/* As c10's is_channels_last_strides_2d and _3d: dimensions of size one are ignored, and the ambiguous case returns
+   false. */
 bool cm__strides_channels_last(cm__strides *s, int32_t tensor)
 {
-    static const int32_t order[] = {1, 3, 2, 0};
+    static const int32_t orders[][5] = {{1, 3, 2, 0}, {1, 4, 3, 2, 0}};
     const cm_tensor     *t = cm__t(s->g, tensor);
-    const int64_t       *strides = t->rank == 4 ? s->of[tensor] : NULL;
+    const int64_t       *strides = cm__is_image_rank(t->rank) ? s->of[tensor] : NULL;
     int64_t              least = 0;
     if (!strides || strides[1] == 0) return false;
-    for (int i = 0; i < 4; i++) {
-        int32_t d = order[i];
+    for (int i = 0; i < t->rank; i++) {
+        int32_t d = orders[t->rank == 5][i];
         if (strides[d] < least || (d == 0 && least == strides[1])) return false;
         int64_t size = cm__strides_size(t->dims[d]);
         least = strides[d] * (size > 1 ? size : 1);

@@ -25,6 +25,8 @@ const int64_t *cm__strides_of(cm__strides *s, int32_t tensor);
 bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* contiguous: no gaps, dimensions in order */
 /* All dimensions but the last `inner` ones can be viewed as one. */
 bool           cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner);
+static inline bool cm__is_image_rank(int32_t rank) { return rank == 4 || rank == 5; } /* planes, volumes */
+bool           cm__joins_directions(const cm_graph *g, const cm_node *n); /* of one bidirectional layer */
 bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, by PyTorch's definition */
 
 /* strides_ops.c: the strides of an operator's output; NULL: contiguous. */

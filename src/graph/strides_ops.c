@@ -17,7 +17,7 @@ static const cm_node *forward_of(const cm__strides *s, const cm_node *n)
 
 static int64_t *image_if(cm__strides *s, bool channels_last, const cm_tensor *y)
 {
-    return channels_last && y->rank == 4 ? cm__strides_image(s, y) : NULL;
+    return channels_last && cm__is_image_rank(y->rank) ? cm__strides_image(s, y) : NULL;
 }
 
 /* ---- elementwise ------------------------------------------------------------------------------------------------- */
@@ -120,9 +120,39 @@ static int64_t *like_image(cm__strides *s, const cm_node *n, int32_t output)
     return output ? NULL : image_if(s, cm__strides_channels_last(s, forward->inputs[0]), cm__t(s->g, n->outputs[0]));
 }
 
+static const cm_node *maker_of(const cm_graph *g, int32_t tensor)
+{
+    int32_t maker = tensor < 0 ? -1 : cm__t(g, tensor)->producer;
+    return maker < 0 ? NULL : &g->nodes[maker];
+}
+
+bool cm__joins_directions(const cm_graph *g, const cm_node *n)
+{
+    if (n->op != CM_OP_CONCAT || n->n_inputs != 2 || n->phase != CM_FORWARD) return false;
+    for (int32_t i = 0; i < 2; i++) {
+        const cm_node *half = maker_of(g, n->inputs[i]);
+        if (half && half->op == CM_OP_CAST) half = maker_of(g, half->inputs[0]); /* from fp16 under autocast */
+        const cm_node *layer = half && half->op == CM_OP_RESHAPE ? maker_of(g, half->inputs[0]) : NULL;
+        if (!layer || cm_node_class(layer) != CM_CLASS_RNN || half->inputs[0] != layer->outputs[0]) return false;
+    }
+    return true;
+}
+
+/* Both directions of a recurrent layer lie side by side, in the order of the steps. */
+static int64_t *directions(cm__strides *s, const cm_node *n)
+{
+    const cm_tensor *y = cm__t(s->g, n->outputs[0]);
+    if (cm__strides_in_rows(s, n->inputs[0]) || y->rank != 3) return NULL;
+    int64_t *made = cm__strides_rows(s, y), of_step = made[1];
+    made[0] = of_step;
+    made[1] = of_step * cm__strides_size(y->dims[0]);
+    return made;
+}
+
 static int64_t *joined(cm__strides *s, const cm_node *n, int32_t output)
 {
     bool last = true;
+    if (cm__joins_directions(s->g, n)) return directions(s, n);
     for (int32_t i = 0; i < n->n_inputs; i++) last &= cm__has(n, i) && cm__strides_channels_last(s, n->inputs[i]);
     return image_if(s, last, cm__t(s->g, n->outputs[output]));
 }

@@ -109,32 +109,15 @@ void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 5));
 }
 
-static bool equal_windows(const cm_tensor *from, const cm__trace_tensor *y)
-{
-    bool equal = true;
-    for (int32_t i = 2; equal && i < y->rank; i++)
-        equal = y->dims[i].fixed > 0 && from->dims[i].fixed % y->dims[i].fixed == 0;
-    return equal;
-}
-
-/* Adaptive pooling with windows of equal size is a pool. */
+/* PyTorch's adaptive pools are kernels of their own, even if all windows have the same size. */
 void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
     int32_t                 x = cm__trace_need(t, o, 0), dims = y->rank - 2;
-    const cm_tensor        *from = cm__t(t->g, x);
-    int64_t                 kernel[CM__SPATIAL_MAX];
-    if (dims < 1 || dims > CM__SPATIAL_MAX || from->rank != y->rank)
+    if (dims < 1 || dims > CM__SPATIAL_MAX || cm__t(t->g, x)->rank != y->rank)
         cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
-    if (!equal_windows(from, y)) {
-        cm__attr mode = CM__INTS(CM_ATTR_MODE, op == CM_OP_MAX_POOL ? CM__MODE_MAX : CM__MODE_AVERAGE);
-        cm__trace_recorded(t, o, CM_OP_RESAMPLE, &mode, 1);
-        return;
-    }
-    for (int32_t i = 0; i < dims; i++) kernel[i] = from->dims[i + 2].fixed / y->dims[i + 2].fixed;
-    cm__attr attrs[] = {{.key = CM_ATTR_KERNEL_SHAPE, .count = dims, .ints = kernel},
-                        {.key = CM_ATTR_STRIDES, .count = dims, .ints = kernel}};
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2));
+    cm__attr mode = CM__INTS(CM_ATTR_MODE, op == CM_OP_MAX_POOL ? CM__MODE_MAX : CM__MODE_AVERAGE);
+    cm__trace_recorded(t, o, CM_OP_RESAMPLE, &mode, 1);
 }
 
 /* ---- attention -------------------------------------------------------------------------------------------------- */

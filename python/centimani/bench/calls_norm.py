@@ -8,11 +8,12 @@ from .cases import width_of
 
 
 def batch_norm(s, case, t):
-    shape = (s.n, s.c, *sides(s.hw))
+    rows = case.variant == "rows"  # [N, C], for which PyTorch has kernels of its own in all types
+    shape = (s.n * s.hw, s.c) if rows else (s.n, s.c, *sides(s.hw))
     # Mixed precision keeps the parameters and statistics of batch norm in fp32.
     def vector():
         return t.uniform(s.c, dtype=torch.float32)
-    image, grad = ("nhwc", "nchw") if case.variant == "mixed" else (case.variant, case.variant)
+    image, grad = {"mixed": ("nhwc", "nchw"), "rows": ("nchw", "nchw")}.get(case.variant, (case.variant, case.variant))
     operands = [in_layout(t.normal(*shape), image), vector(), vector(), vector(), vector()]
 
     def normalise(x, weight, bias, mean, variance):
@@ -118,7 +119,7 @@ def cross_entropy_cold(s, case):
 BOTH = "forward backward"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed"), batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
+    "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed", "rows"), batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
     "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1, 2))),
     "rms_norm": Call("rows cols", BOTH, ("", "weight"), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),

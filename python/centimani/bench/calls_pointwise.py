@@ -18,14 +18,15 @@ FUNCTIONS = {
     "silu": (1, F.silu), "sigmoid": (1, torch.sigmoid), "tanh": (1, torch.tanh), "exp": (1, torch.exp),
     "log": (1, torch.log), "sqrt": (1, torch.sqrt), "rsqrt": (1, torch.rsqrt), "erf": (1, torch.erf),
     "neg": (1, torch.neg), "scale": (1, lambda x: x * 0.125), "clip": (1, lambda x: torch.clamp(x, 0.6, 1.4)),
-    "hardswish": (1, F.hardswish), "dropout": (1, None), "cat": (1, None),
+    "hardswish": (1, F.hardswish), "mish": (1, F.mish), "dropout": (1, None), "cat": (1, None),
     "roll": (1, lambda x: torch.roll(x, x.shape[-1] // 2, -1)), "flip": (1, lambda x: torch.flip(x, (-1,))),
     "addcmul": (3, None), "glu": (2, None), "glu_grad": (3, None),
     "relu_grad": (2, lambda g, x: aten.threshold_backward(g, x, 0)),
     "gelu_grad": (2, lambda g, x: aten.gelu_backward(g, x)),
     "gelu_tanh_grad": (2, lambda g, x: aten.gelu_backward(g, x, approximate="tanh")),
     "silu_grad": (2, aten.silu_backward), "sigmoid_grad": (2, aten.sigmoid_backward),
-    "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward), "dropout_grad": (2, None),
+    "tanh_grad": (2, aten.tanh_backward), "hardswish_grad": (2, aten.hardswish_backward),
+    "mish_grad": (2, aten.mish_backward), "dropout_grad": (2, None),
 }
 SHAPES = ("", ":row", ":col", ":strided", ":turned", ":part", ":plane")
 OF_IMAGES = ["cat:nhwc"]  # rows are pixels, columns channels
@@ -52,6 +53,17 @@ def _dtypes(case):
 def _images(s):
     """The number of images, up to 64, that divides the rows."""
     return next(count for count in (64, 32, 16, 8, 4, 2, 1) if s.outer % count == 0)
+
+
+def _is_channel(name, shape):
+    """The bias of a convolution: a column that all images share."""
+    return (name, shape) == ("add", ":col")
+
+
+def _heads(s, t, dtype):
+    """Rows in another order than in memory, as of attention heads: PyTorch's index has a divisor for each dimension."""
+    steps, heads = sides(s.outer // _images(s))
+    return t.uniform(_images(s), heads, steps, 2 * s.inner, dtype=dtype)[..., :s.inner].transpose(1, 2)
 
 
 def _second(s, shape, t, dtype):
@@ -102,8 +114,8 @@ def elementwise(s, case, t):
     if shape == ":turned":
         x = _turned(s, t, first)
     if shape == ":part":
-        x = t.uniform(s.outer, 2 * s.inner, dtype=first)[:, :s.inner]
-    if shape == ":plane":
+        x = _heads(s, t, first) if name == "copy" else t.uniform(s.outer, 2 * s.inner, dtype=first)[:, :s.inner]
+    if shape == ":plane" or _is_channel(name, shape):
         x = x.view(_images(s), s.outer // _images(s), s.inner)
     special = SPECIAL.get(name)
     if special:
@@ -112,6 +124,8 @@ def elementwise(s, case, t):
     if name == "pow" and shape in (":row", ":col"):
         count, function = 2, torch.pow
     operands = [x] + ([_second(s, shape, t, second)] if count == 2 else [])
+    if _is_channel(name, shape):
+        operands[1] = operands[1][:s.outer // _images(s)]
     if shape == ":turned" and name.endswith("_grad"):
         operands.reverse()  # the saved tensor; PyTorch 1.13 computes wrong numbers on a CPU if the gradient is transposed
     return operands, straight(_with_result(function, result))
@@ -141,11 +155,13 @@ def _dropout_grad(s, shape, x, second, result, t):
 
 
 def _cat_call(s, shape, x, second, result, t):
-    """The result is [outer, inner]; the call concatenates two halves of it."""
+    """The result is [outer, inner]; the call concatenates two halves of it. Parts that are not dense have four
+    dimensions, as in networks: their kernel divides an index once for each dimension."""
     widths = [max(s.inner // 2, 1), max(s.inner - s.inner // 2, 1)]
     images = (_images(s), *sides(s.outer // _images(s)))
-    parts = {":strided": lambda width: t.uniform(width, s.outer, dtype=x.dtype).t(),
-             ":part": lambda width: t.uniform(s.outer, 2 * width, dtype=x.dtype)[:, :width],
+    turned = (images[0], images[2], images[1])
+    parts = {":strided": lambda width: t.uniform(*turned, width, dtype=x.dtype).transpose(1, 2),
+             ":part": lambda width: t.uniform(*images, 2 * width, dtype=x.dtype)[..., :width],
              ":nhwc": lambda width: t.uniform(*images, width, dtype=x.dtype).permute(0, 3, 1, 2)}
     part = parts.get(shape, lambda width: t.uniform(s.outer, width, dtype=x.dtype))
     axis = 1 if shape == ":nhwc" else -1

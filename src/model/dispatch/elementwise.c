@@ -48,20 +48,12 @@ static bool is_one(const cm_tensor *t)
     return true;
 }
 
-static bool same_shape(const cm_tensor *a, const cm_tensor *b)
-{
-    if (a->rank != b->rank) return false;
-    for (int32_t i = 0; i < a->rank; i++)
-        if (!cm__dim_same(a->dims[i], b->dims[i])) return false;
-    return true;
-}
-
-/* A concatenation whose parts are not contiguous rows has a separate kernel. */
-static const char *join_name(cm__dispatch *d, const cm_node *n, bool channels)
+/* A concatenation with a part that is not dense has a separate kernel, which finds the place of each element. */
+static bool has_gaps(cm__dispatch *d, const cm_node *n)
 {
     for (int32_t i = 0; i < n->n_inputs; i++)
-        if (!channels && !cm__strides_in_rows(d->strides, n->inputs[i])) return "cat:part";
-    return channels ? "cat:nhwc" : "cat";
+        if (!cm__strides_in_rows(d->strides, n->inputs[i])) return true;
+    return false;
 }
 
 /* Concatenation along an axis: the dimensions before the axis are the rows. */
@@ -73,10 +65,16 @@ static void joined(cm__dispatch *d, int32_t node)
     int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
     bool             channels = axis == 1 && cm__strides_channels_last(d->strides, n->outputs[0]);
     if (axis < 0 || axis > y->rank) axis = 0;
-    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2))
+    cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, y->rank - 2))
                              : cm__poly_product(y->dims, axis);
     cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);
-    cm__call_map(d, node, join_name(d, n, channels), n->outputs[0], -1, n->outputs[0], outer, inner);
+    bool    gaps = !channels && y->rank && has_gaps(d, n), along_rows = axis == y->rank - 1;
+    if (gaps) {
+        outer = cm__poly_product(y->dims, y->rank - 1);
+        inner = cm__poly_dim(y->dims[y->rank - 1]);
+    }
+    cm__call_map(d, node, channels ? "cat:nhwc" : !gaps ? "cat" : along_rows ? "cat:part" : "cat:strided", n->outputs[0],
+                 -1, n->outputs[0], outer, inner);
 }
 
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
@@ -87,7 +85,7 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
             b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
     if (y < 0) return;
     if (n->op == CM_OP_CONCAT) {
-        joined(d, node);
+        if (!cm__joins_directions(d->g, n)) joined(d, node); /* a recurrent layer writes both into one tensor */
         return;
     }
     cm__function m = {function, a, b, -1, y, y};
@@ -103,18 +101,17 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
 }
 
 /* A gradient multiplied by a scalar has one operand less. */
-static const char *with_number(const cm__dispatch *d, const cm_node *n, const char *function)
+static bool by_number(const cm__dispatch *d, const cm_node *n, const cm_node *forward)
 {
-    bool number = n->n_inputs > 1 && cm__has(n, 1) && is_one(cm__in(d->g, n, 1));
-    return number && strcmp(function, "mul") == 0 ? "scale" : function;
+    return forward->op != CM_OP_POW && n->n_inputs > 1 && cm__has(n, 1) && is_one(cm__in(d->g, n, 1));
 }
 
-/* True: the gradient is multiplied by an operand that forward broadcast. */
-static bool by_spread(const cm__dispatch *d, const cm_node *n, int32_t result)
+/* True: the gradient is multiplied by the other operand of forward, whose type the kernel reads. */
+static bool by_operand(const cm__dispatch *d, const cm_node *n, const cm_node *forward, int32_t result)
 {
-    if (n->n_inputs < 2 || !cm__has(n, 1)) return false;
-    const cm_tensor *kept = cm__in(d->g, n, 1), *y = cm__t(d->g, result);
-    return !is_one(kept) && !same_shape(kept, y) && kept->rank <= y->rank;
+    if (n->n_inputs < 2 || !cm__has(n, 1) || (forward->op != CM_OP_MUL && forward->op != CM_OP_DIV)) return false;
+    const cm_tensor *kept = cm__in(d->g, n, 1);
+    return !is_one(kept) && kept->rank <= cm__t(d->g, result)->rank;
 }
 
 /* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
@@ -133,10 +130,10 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
     int32_t        y = n->outputs[0], dy = n->inputs[0];
     bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
     for (const char *const *f = kernels_of(n, forward); *f; f++) {
-        bool    product = (forward->op == CM_OP_MUL || forward->op == CM_OP_DIV) && by_spread(d, n, y);
-        cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && cm__has(n, 1) ? n->inputs[1] : -1, y,
-                     cast ? dy : y};
-        if (!product && forward->op != CM_OP_POW) m.function = with_number(d, n, *f);
+        bool         product = by_operand(d, n, forward, y), scaled = by_number(d, n, forward);
+        cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && !scaled && cm__has(n, 1) ? n->inputs[1] : -1,
+                          y, cast ? dy : y};
+        if (scaled && strcmp(*f, "mul") == 0) m.function = "scale";
         if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
                                                 cm_tensor_elements(cm__t(d->g, y)));
         else cm__call_walk(d, node, &m);

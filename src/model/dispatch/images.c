@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include "model/dispatch/rules.h"
 
+/* Kernels of volumes are the same in both orders. */
 static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
 {
-    snprintf(variant, size, "%s:%s", kind, cm__strides_channels_last(d->strides, image) ? "nhwc" : "nchw");
+    bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image);
+    snprintf(variant, size, "%s:%s", kind, last ? "nhwc" : "nchw");
 }
 
 static cm_poly last_but(const cm_tensor *t, int32_t back)

@@ -19,7 +19,7 @@ _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 /* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms run
    on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out otherwise
-   than the input, and they read [N, C] as channels-last. */
+   than the input. A batch norm of [N, C] runs its own kernels in all types. */
 static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     bool    batch = forward->op == CM_OP_BATCH_NORM;
@@ -27,7 +27,7 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
     int32_t read = cm__node(d, node)->inputs[0];
     bool    own_kernels = batch && x->dtype == CM_BF16;
-    if (own_kernels && x->rank == 2) return "nhwc"; /* channels are innermost */
+    if (batch && x->rank == 2) return "rows";
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
     cm__call_as_image(d, node, read, last);
     return last ? "nhwc" : "nchw";

@@ -360,7 +360,7 @@ static void operators_become_ours(void **state)
         {OPA("aten::max_pool2d_with_indices", "[0]", "[2]", "\"kernel_size\":[3],\"stride\":[2],\"padding\":[1]"),
          X("[]") "," X("[[1,0],4,3,3]"), "MaxPool"},
         {OPA("aten::avg_pool2d", "[0]", "[2]", "\"kernel_size\":[2,2]"), X("[]") "," X("[[1,0],4,3,3]"), "AveragePool"},
-        {OP("aten::_adaptive_avg_pool2d", "[0]", "[2]"), X("[]") "," X("[[1,0],4,2,2]"), "AveragePool"},
+        {OP("aten::_adaptive_avg_pool2d", "[0]", "[2]"), X("[]") "," X("[[1,0],4,2,2]"), "Resample"},
         {OPA("aten::mean.dim", "[0]", "[2]", "\"dim\":[-1,-2],\"keepdim\":1"), X("[]") "," X("[[1,0],4,1,1]"),
          "ReduceMean"},
         {OPA("aten::max.dim", "[0]", "[2,1]", "\"dim\":1"), T("[[1,0],6,6]", "int64", "activation") ","

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_conv.c - convolutions, with and without bias. */
-#include "dispatch_calls.h"
+#include "trace_calls.h"
 
 #define IMAGES "input x 3 8 8\nconv 4 3 pad=1\nrelu\ngap\nflatten\nlinear 10\n"
 
@@ -19,8 +19,22 @@ static void a_convolution_with_bias(void **state)
           "reduce forward mean fp32 2,64,4", "gemm forward nt-bias fp32 1,2,10,4");
 }
 
+/* A volume whose channels are innermost in memory, as after a layer norm over channels, stays so. */
+static void a_volume_with_channels_last(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],2,3,5,4]", "[4]", "7", X("[[1,0],4,2,3,5]") "," TENSOR("[6,4,1,1,1]", "fp32", "parameter") ","
+                  X("[[1,0],6,2,3,5]") "," X("[[1,0],6,2,3,5]"),
+                  STEP("aten::permute", "[2]", "[4]", "\"dims\":[0,4,1,2,3]") ","
+                  STEP("aten::convolution", "[4,5]", "[6]", "\"stride\":[1,1,1],\"padding\":[0,0,0],\"groups\":1") ","
+                  STEP("aten::relu", "[6]", "[7]", "")),
+          FP32, 2, "conv3d forward nhwc fp32 2,4,6,2,3,5,1,1,1,1,1,1,0,0,0,1,1,1,1", "elementwise forward relu fp32 1,360",
+          "conv3d bwd_input nhwc fp32 2,4,6,2,3,5,1,1,1,1,1,1,0,0,0,1,1,1,1");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_convolution_with_bias)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_convolution_with_bias),
+                                       cmocka_unit_test(a_volume_with_channels_last)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

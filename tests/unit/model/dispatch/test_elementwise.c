@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_elementwise.c - elementwise functions, concatenation and dropout. */
-#include "dispatch_calls.h"
+#include "trace_calls.h"
 
 /* Dropout runs in training only: in layers and in attention. */
 static void dropout_is_for_training(void **state)
@@ -30,10 +30,55 @@ static void a_spread_product(void **state)
     INFER(net, FP32, NHWC, 2, "reduce forward mean fp32 2,64,4", "elementwise forward mul:plane fp32 128,4");
 }
 
+/* Mish has kernels of its own, which take twice as long as those of SiLU. */
+static void a_function_of_its_own(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::mish", "[[1,0],4]", "[4]", "[[1,0],4]", ""), FP32, 2, "elementwise forward mish fp32 1,8",
+          "elementwise forward mish_grad fp32 1,8");
+}
+
+/* The gradient of x * number is a product with the number too: both read one tensor. */
+static void a_product_with_a_number(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4]", "[4]", "5", TENSOR("[1]", "fp32", "parameter") "," X("[[1,0],4]"),
+                  STEP("aten::mul.Tensor", "[2,4]", "[5]", "")),
+          FP32, 2, "elementwise forward scale fp32 1,8", "elementwise forward scale fp32 1,8");
+}
+
+/* The scale of a layer is fp32, its input bf16: the gradient of the scale reads both. */
+static void a_product_of_two_types(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6]", "[6]", "7", TENSOR("[6,4]", "fp32", "parameter") "," X("[[1,0],4]") ","
+                  TENSOR("[4]", "fp32", "parameter") "," X("[[1,0],4]"),
+                  STEP("aten::mm", "[2,4]", "[5]", "") "," STEP("aten::mul.Tensor", "[5,6]", "[7]", "")),
+          AMP_BF16, 2, "elementwise forward mul bf16+fp32>fp32 1,8");
+}
+
+/* Parts that are not dense: rows of 3 and of 6, from matrices of 3 x 4 that are read transposed. */
+static void joined_with_gaps(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],3,4]", "[4]", "5", X("[[1,0],4,3]") "," X("[[1,0],8,3]"),
+                  STEP("aten::transpose.int", "[2]", "[4]", "\"dim0\":1,\"dim1\":2") ","
+                  STEP("aten::cat", "[4,4]", "[5]", "\"dim\":1")),
+          FP32, 2, "elementwise forward cat:strided fp32 16,3");
+    MAKES(CAPTURE("[[1,0],3,4]", "[4]", "5", X("[[1,0],4,3]") "," X("[[1,0],4,6]"),
+                  STEP("aten::transpose.int", "[2]", "[4]", "\"dim0\":1,\"dim1\":2") ","
+                  STEP("aten::cat", "[4,4]", "[5]", "\"dim\":2")),
+          FP32, 2, "elementwise forward cat:part fp32 8,6");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(dropout_is_for_training),
                                        cmocka_unit_test(joined_channels),
-                                       cmocka_unit_test(a_spread_product)};
+                                       cmocka_unit_test(a_spread_product),
+                                       cmocka_unit_test(a_function_of_its_own),
+                                       cmocka_unit_test(a_product_with_a_number),
+                                       cmocka_unit_test(a_product_of_two_types),
+                                       cmocka_unit_test(joined_with_gaps)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,12 +36,12 @@ static void lines_and_volumes_have_their_own(void **state)
           "resize3d backward nearest:nchw fp32 2,6,3,4,5,6,8,10");
 }
 
-/* Windows of equal size are a pool; 5 pixels to 3 have windows of 2 and 3. */
+/* Adaptive pools have kernels of their own, with windows of equal size (6 pixels to 3) or not (5 to 3). */
 static void adaptive_pools(void **state)
 {
     (void)state;
     MAKES(ONE("aten::_adaptive_avg_pool2d", "[[1,0],6,6,6]", "[6]", "[[1,0],6,3,3]", ""), FP32, 2,
-          "pool forward avg:nchw fp32 2,6,6,6,2,2,0", "pool backward avg:nchw fp32 2,6,6,6,2,2,0");
+          "resize forward adaptive-avg:nchw fp32 2,6,6,6,3,3", "resize backward adaptive-avg:nchw fp32 2,6,6,6,3,3");
     MAKES(ONE("aten::_adaptive_avg_pool2d", "[[1,0],6,5,5]", "[5]", "[[1,0],6,3,3]", ""), FP32, 2,
           "resize forward adaptive-avg:nchw fp32 2,6,5,5,3,3", "resize backward adaptive-avg:nchw fp32 2,6,5,5,3,3");
     MAKES(CAPTURE("[[1,0],6,5,5]", "[5]", "4", X("[[1,0],6,3,3]") "," TENSOR("[[1,0],6,3,3]", "int64", "activation"),

@@ -26,6 +26,17 @@ static void rows_and_columns(void **state)
           FP32, 2, "embedding forward gather fp32 9,5,8", "embedding backward gather fp32 9,5,8");
 }
 
+/* What is looked up has the type of the table: rows of a product that autocast computed in bf16. */
+static void a_look_up_keeps_the_type(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[5,6]", "[6]", "8", TENSOR("[6,4]", "fp32", "parameter") "," X("[5,4]") "," INDEX("[9]") "," X("[9,4]")
+                  "," X("[9,4]"),
+                  STEP("aten::mm", "[2,4]", "[5]", "") "," STEP("aten::index.Tensor", "[5,6]", "[7]", "") ","
+                  STEP("aten::relu", "[7]", "[8]", "")),
+          AMP_BF16, 2, "embedding forward index bf16 9,5,4", "elementwise forward relu bf16 1,36");
+}
+
 /* The messages of 9 edges are added to 5 nodes; the gradient of a message is that of its node. */
 static void added_to_nodes(void **state)
 {
@@ -63,7 +74,8 @@ static void written_into_a_part(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(added_to_nodes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(a_look_up_keeps_the_type),
+                                       cmocka_unit_test(added_to_nodes),
                                        cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,40 @@ static void stacked_layers_are_one_call(void **state)
     }
 }
 
+/* Both directions are written into one tensor, step by step. A linear layer that follows reads [B, S, 2 H] as it lies in
+   memory, [S, B, 2 H]: it copies 3 * 5 rows and adds its bias apart. Under autocast, layers run in fp16. */
+static void directions_lie_side_by_side(void **state)
+{
+    static const struct {
+        cm_precision precision;
+        const char  *product, *bias;
+    } cases[] = {
+        {CM_PRECISION_FP32, "gemm forward nt fp32 1,15,9,12", "elementwise forward add:row fp32 15,9"},
+        {CM_PRECISION_AMP_BF16, "gemm forward nt bf16 1,15,9,12", "elementwise forward add:row bf16 15,9"},
+    };
+    (void)state;
+    static listed got;
+    cm_dim        dims[] = {{1, 0}, {0, 5}, {0, 7}};
+    cm__attr      turned = CM__INTS(CM_ATTR_TRANS_B, 1);
+    for (int i = 0; i < 2; i++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *g = cm__graph_new(ctx, "test", "test");
+        int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 3, dims);
+        int32_t   y = joined(g, cell(g, x, "f", 6, 0), cell(g, x, "r", 6, 1));
+        int32_t   w = cm__parameter(g, "w", 2, (int64_t[]){9, 12}), bias = cm__parameter(g, "b", 1, (int64_t[]){9});
+        cm__output(g, cm__emit(g, CM_OP_GEMM, NULL, (int32_t[]){y, w, bias}, 3, &turned, 1));
+        cm__finish(g, CM_FUSE_EAGER);
+        cm_graph *step = step_of(g, cases[i].precision, true);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
+        assert_int_equal(times(&got, "forward cat"), 0);
+        assert_int_equal(times(&got, cases[i].product), 1);
+        assert_int_equal(times(&got, cases[i].bias), 1);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 /* Recomputed layers run one by one, in forward too. */
 static void layers_computed_again_are_calls_of_their_own(void **state)
 {
@@ -136,6 +170,7 @@ static void layers_of_the_layer_language(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(stacked_layers_are_one_call),
+                                       cmocka_unit_test(directions_lie_side_by_side),
                                        cmocka_unit_test(layers_computed_again_are_calls_of_their_own),
                                        cmocka_unit_test(layers_of_the_layer_language)};
     return cmocka_run_group_tests(tests, NULL, NULL);

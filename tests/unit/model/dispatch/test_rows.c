@@ -16,6 +16,25 @@ static void a_batch_norm(void **state)
     INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
 }
 
+/* [N, C] has kernels of its own in every type. */
+static void a_batch_norm_of_rows(void **state)
+{
+    (void)state;
+    static listed      got;
+    const cm_precision precisions[] = {CM_PRECISION_FP32, CM_PRECISION_BF16};
+    const char *const  calls[][2] = {{"batch_norm forward rows fp32 2,6,1", "batch_norm backward rows fp32 2,6,1"},
+                                     {"batch_norm forward rows bf16 2,6,1", "batch_norm backward rows bf16 2,6,1"}};
+    for (int i = 0; i < 2; i++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *step = step_of(read(ctx, "input x 4\nlinear 6\nbn\nlinear 3\n"), precisions[i], false);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 2, &got);
+        for (int k = 0; k < 2; k++) assert_int_equal(times(&got, calls[i][k]), 1);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 /* In bf16 PyTorch's own kernels read the mean's gradient as it is. */
 static void a_batch_norm_with_another_layout(void **state)
 {
@@ -94,7 +113,7 @@ static void weights_of_given_length(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_of_rows),
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(weights_of_given_length)};
