@@ -70,7 +70,7 @@ def megatron(row):
     words = [MODELS[row["model"]], "--tp", str(tp), "--cp", str(cp), "--pp", str(pp), "--micro-batch", noted(row, "MBS"),
              "--global-batch", noted(row, "GBS"), "--zero", "3" if counted(row, "FSDP") > 1 else "1", "--overlap",
              "--precision", "bf16" if row["precision"] == "BF16" else "fp8", "--runtime", "megatron"]
-    words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # both sources set tp_comm_overlap
+    words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # assumed of both sources: tensor-parallel exchanges overlap
     words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
     words += ["--ep", str(ep)] if ep > 1 else []
     return words
