@@ -6,9 +6,9 @@
  * other operators are fused (fusing.c). A fused kernel reads each of its external inputs once and writes its external
  * outputs once. A batch norm in training needs sums over its input before it can normalise (in backward: over all
  * operands of its gradient). These sums are separate kernels, and their operands are read a second time. A sum over
- * columns is two kernels: partial sums, and their sum. As in eager PyTorch, a batch norm also counts its batches. In the
- * stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results, a library makes the sums
- * of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
+ * columns is two kernels: partial sums, and their sum. As in eager PyTorch, a batch norm also counts its batches. In
+ * the stacks that vendors tune (`tuned`) the convolution before a batch norm sums its own results, a library makes the
+ * sums of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
  */
 #include "model/dispatch/fusing.h"
 
@@ -47,8 +47,8 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
-/* Activations that are not stored (model/memory/recomputed.c) and that the sums and the kernel after them read: they are
-   computed again once, by a kernel of their own. */
+/* Activations that are not stored (model/memory/recomputed.c) and that the sums and the kernel after them read: they
+   are computed again once, by a kernel of their own. */
 static void emit_recomputed(cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);

@@ -4,11 +4,11 @@
  *
  * An operator joins the kernels of all its producers that are in the same pass, iterate over the same elements, and are
  * not needed by something else that must run before the operator. The last condition is checked by levels: a kernel has
- * the level at which its first operator could run, each library call or other kernel in between raises the level by one,
- * and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on its
- * result and again on whole rows, as norms are written. Sums over columns join their producers, but not a kernel that
- * reduces rows. What one operator alone reads is computed where it is read, also if that has another size: the halves that
- * a rotary embedding joins, or a gate that is spread over an image.
+ * the level at which its first operator could run, each library call or other kernel in between raises the level by
+ * one, and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on
+ * its result and again on whole rows, as norms are written. Sums over columns join their producers, but not a kernel
+ * that reduces rows. What one operator alone reads is computed where it is read, also if that has another size: the
+ * halves that a rotary embedding joins, or a gate that is spread over an image.
  */
 #include "model/dispatch/fusing.h"
 
@@ -22,7 +22,8 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true,
         [CM_CLASS_EMBEDDING] = true};
     if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
-    if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0 || cm__is_scaled_cast(g, n)) return false;
+    if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
+    if (cm__is_scaled_cast(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
@@ -41,11 +42,13 @@ static bool compiles(const cm__dispatch *d, const cm_node *n)
     return cm__fusible(d->g, n) && (all || cm__in_chain(d->g, n));
 }
 
-/* The gradient of a loss spreads one number over all classes; a pool computes each of its results from a few elements. */
+/* The gradient of a loss spreads one number over all classes; a pool computes each of its results from a few elements.
+   */
 static bool reduces(const cm_node *n)
 {
-    static const bool pointwise[CM_OPS] = {[CM_OP_LOSS_GRAD] = true,    [CM_OP_MAX_POOL] = true, [CM_OP_AVERAGE_POOL] = true,
-                                           [CM_OP_POOL_GRAD] = true, [CM_OP_LP_POOL] = true};
+    static const bool pointwise[CM_OPS] = {[CM_OP_LOSS_GRAD] = true, [CM_OP_MAX_POOL] = true,
+                                           [CM_OP_AVERAGE_POOL] = true, [CM_OP_POOL_GRAD] = true,
+                                           [CM_OP_LP_POOL] = true};
     return cm__class(n) == CM_CLASS_REDUCTION && !pointwise[n->op] && n->n_inputs > 0 && n->inputs[0] >= 0;
 }
 
@@ -80,7 +83,8 @@ static double row_length(const cm__fusing *f, const cm_node *n)
     const cm_node   *forward = cm__forward_of(f->d, n);
     const cm_tensor *x = cm__in(f->d->g, forward, 0);
     cm_poly          in = cm_tensor_elements(x), out = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    double           samples = x->rank ? cm__poly_at(&in, 1) : 1, last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
+    double           samples = x->rank ? cm__poly_at(&in, 1) : 1;
+    double           last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
     if (forward->op == CM_OP_GROUP_NORM || forward->op == CM_OP_INSTANCE_NORM)
         return samples / (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
     return cm__class(n) == CM_CLASS_REDUCTION && cm__poly_at(&out, 1) < samples ? samples / cm__poly_at(&out, 1) : last;
@@ -119,11 +123,13 @@ static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
     return same_size(f->size[kernel], size) || (f->by_row[kernel] && same_size(f->rows[kernel], size));
 }
 
-/* Input k is made elementwise by a kernel of another size, and nothing else reads it: it is computed where it is read. */
+/* Input k is made elementwise by a kernel of another size, and nothing else reads it: it is computed where it is read.
+   */
 static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
     cm_class class = cm__class(n);
-    if ((class != CM_CLASS_ELEMENTWISE && class != CM_CLASS_MOVEMENT) || f->d->g->nodes[kernel].phase != n->phase) return false;
+    if (class != CM_CLASS_ELEMENTWISE && class != CM_CLASS_MOVEMENT) return false;
+    if (f->d->g->nodes[kernel].phase != n->phase) return false;
     bool pointwise = !f->by_row[kernel] && !f->columns[kernel] && f->norm[kernel] < 0;
     return pointwise && f->uses[cm__t(f->d->g, n->inputs[k])->storage] == 1;
 }
@@ -189,7 +195,6 @@ static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
         if (other < 0 || !joins(f, n, k, other) || !mergeable(f, kernel, other)) continue;
-        if (!same_size(f->size[kernel], f->size[other]) && !inlined(f, n, k, other) && !suits(f, other, n)) continue;
         int32_t first = kernel < other ? kernel : other, second = kernel < other ? other : kernel;
         merge(f, first, second);
         kernel = first;
@@ -288,8 +293,8 @@ static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
     return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
 }
 
-/* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that pays
-   on average, by the times over those of the other layout that Inductor's authors measured. */
+/* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that
+   pays on average, by the times over those of the other layout that Inductor's authors measured. */
 bool cm__compiler_prefers_nhwc(const cm_graph *g)
 {
     static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};

@@ -22,7 +22,8 @@ typedef struct cm__fusing {
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
     bool         *library; /* per tensor (by storage): read by a library call of backward */
     bool         *again;   /* per tensor (by storage): computed again in backward */
-    int32_t      *reader, *seen; /* per tensor by storage, and per tensor: last kernel that was found to read it, plus one */
+    int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
+    int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
     cm_poly      *taken;   /* per tensor (by storage): bytes that this kernel reads */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
     cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
@@ -34,8 +35,8 @@ cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
 
-/* The logits from which backward computes the probabilities of a loss again: the compiler stores a maximum and a sum per row
-   instead of them. -1: the tensor is no such probabilities, or they have another use. */
+/* The logits from which backward computes the probabilities of a loss again: the compiler stores a maximum and a sum
+   per row instead of them. -1: the tensor is no such probabilities, or they have another use. */
 int32_t cm__fusing_logits(const cm_graph *graph, int32_t tensor);
 
 /* Bytes of a tensor in generated code: places in a pool's window have one byte each instead of eight. */
@@ -51,8 +52,8 @@ bool cm__fusible(const cm_graph *graph, const cm_node *node);
    residual sums. Norms are kernels already. */
 bool cm__in_chain(const cm_graph *graph, const cm_node *node);
 
-/* compiled.c: the chains of elementwise operators that a runtime with fused kernels runs as one kernel each, and the call of
-   one of them. */
+/* compiled.c: the chains of elementwise operators that a runtime with fused kernels runs as one kernel each, and the
+   call of one of them. */
 cm__fusing *cm__chains_of(cm__dispatch *dispatch);
 void        cm__dispatch_chain(const cm__fusing *chains, int32_t kernel);
 

@@ -30,7 +30,7 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
     return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
 }
 
-/* ---- products that Inductor pads ----------------------------------------------------------------------------------- */
+/* ---- products that Inductor pads -------------------------------------------------------------------------------- */
 
 #define ALIGNED 8          /* numbers of 16 bits in the 16 bytes that tensor cores load at once */
 #define COMPUTE_BOUND 200. /* products per number moved, from which on Inductor tries to pad (fx_passes/pad_mm.py) */
@@ -65,7 +65,8 @@ static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns)
 }
 
 /* Inductor measures large products in 16 bits with and without padding. Rows of the result are padded where it is not a
-   gradient of weights, and what reads it repacks them. The inner dimension is padded where rows begin at any address. */
+   gradient of weights, and what reads it repacks them. The inner dimension is padded where rows begin at any address.
+   */
 static void pad(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
 {
     if (*variant != 'n' || !bound_by_units(sizes)) return;
@@ -86,7 +87,8 @@ void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dty
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    if (d->runtime == CM_RUNTIME_TORCH_COMPILE && (dtype == CM_BF16 || dtype == CM_FP16)) pad(d, node, variant, c.sizes);
+    bool narrow = dtype == CM_BF16 || dtype == CM_FP16;
+    if (d->runtime == CM_RUNTIME_TORCH_COMPILE && narrow) pad(d, node, variant, c.sizes);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -118,15 +118,16 @@ static cm__dispatch_rule *const rules[CM_OPS] = {
 
 /* ---- Megatron Core ---------------------------------------------------------------------------------------------- */
 
-/* Transformer Engine casts an input once for all products that read it (query, key and value are one product there), and
-   weights once per update, whatever the number of micro-batches: see update(). */
+/* Transformer Engine casts an input once for all products that read it (query, key and value are one product there),
+   and weights once per update, whatever the number of micro-batches: see update(). */
 static bool was_cast(const cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     if (!cm__is_scaled_cast(d->g, n)) return false;
     int32_t from = cm__t(d->g, n->inputs[0])->storage;
     for (int32_t i = node - 1; i >= 0 && d->g->nodes[i].block == n->block && d->g->nodes[i].phase == n->phase; i--)
-        if (cm__is_scaled_cast(d->g, &d->g->nodes[i]) && cm__t(d->g, d->g->nodes[i].inputs[0])->storage == from) return true;
+        if (cm__is_scaled_cast(d->g, cm__node(d, i)) && cm__t(d->g, cm__node(d, i)->inputs[0])->storage == from)
+            return true;
     return cm__t(d->g, from)->role == CM_ROLE_PARAMETER;
 }
 

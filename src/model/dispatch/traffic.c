@@ -2,8 +2,8 @@
 /*
  * traffic.c - bytes that the kernels of a fusing compiler move.
  *
- * A kernel reads each tensor from outside once and writes what is read outside. Pools, and gradients of resized images and
- * of look-ups, touch elements several times: the time of that is counted as bytes (data/factors.tsv).
+ * A kernel reads each tensor from outside once and writes what is read outside. Pools, and gradients of resized images
+ * and of look-ups, touch elements several times: the time of that is counted as bytes (data/factors.tsv).
  */
 #include "model/dispatch/fusing.h"
 #include "model/time/factors.h"
@@ -17,7 +17,8 @@ int32_t cm__fusing_logits(const cm_graph *g, int32_t tensor)
     int32_t        from = cm__t(g, cm__t(g, tensor)->storage)->producer;
     const cm_node *n = from < 0 ? NULL : &g->nodes[from];
     bool           kind = n && (n->op == CM_OP_CROSS_ENTROPY || n->op == CM_OP_LOG_SOFTMAX) && n->phase == CM_FORWARD;
-    if (!kind || !cm__fusible(g, n) || !cm__has(n, 0) || (n->op == CM_OP_CROSS_ENTROPY && tensor == n->outputs[0])) return -1;
+    if (!kind || !cm__fusible(g, n) || !cm__has(n, 0)) return -1;
+    if (n->op == CM_OP_CROSS_ENTROPY && tensor == n->outputs[0]) return -1; /* the loss itself */
     int32_t        logits = n->inputs[0], made = cm__t(g, cm__t(g, logits)->storage)->producer;
     const cm_node *cast = made < 0 ? NULL : &g->nodes[made];
     return cast && cast->op == CM_OP_CAST ? cast->inputs[0] : logits;
@@ -74,7 +75,8 @@ static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
     const cm_graph *g = f->d->g;
     int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
     int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = stored(f, tensor);
-    cm_poly         all = cm__fusing_bytes(g, base), before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
+    cm_poly         all = cm__fusing_bytes(g, base);
+    cm_poly         before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
     cm_poly         part = looked_up(g, n, k) ? cm_tensor_bytes(cm__t(g, n->outputs[0])) : cm__fusing_read(g, tensor);
     if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
     f->seen[tensor] = f->reader[base] = kernel + 1;
@@ -106,7 +108,7 @@ static cm_poly bytes_written(const cm__fusing *f, int32_t node)
     return bytes;
 }
 
-/* ---- elements that are touched more than once ---------------------------------------------------------------------- */
+/* ---- elements that are touched more than once ------------------------------------------------------------------- */
 
 static cm__window window_of(const cm__fusing *f, const cm_node *forward)
 {
@@ -143,12 +145,13 @@ static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forw
 static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     if (n == forward) return 0;
-    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)), table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0));
+    cm_poly table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
     return cm__poly_at(&given, 1) > CONTENDED * cm__poly_at(&table, 1) ? cm__time_factors.atomic_add_contended : 0;
 }
 
-/* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have better
-   kernels for these. */
+/* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have
+   better kernels for these. */
 static cm_poly bytes_again(const cm__fusing *f, int32_t node)
 {
     static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
@@ -171,7 +174,8 @@ void cm__fusing_add_traffic(cm__fusing *f)
     for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++)
         for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
             cm_poly in = bytes_read(f, i);
-            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, cm__poly_add(bytes_written(f, i), bytes_again(f, i))));
+            cm_poly other = cm__poly_add(bytes_written(f, i), bytes_again(f, i));
+            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
             if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
         }
 }

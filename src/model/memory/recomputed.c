@@ -2,12 +2,12 @@
 /*
  * recomputed.c - activations that torch.compile computes again in backward instead of storing them.
  *
- * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free: in
- * kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise operator
- * or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if what it is
- * computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of softmax, reductions and
- * dropout are stored, but not the probabilities of a loss inside the model: backward computes them from the logits. What
- * only the next generated kernels of the same pass read is not made at all.
+ * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free:
+ * in kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise
+ * operator or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if
+ * what it is computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of
+ * softmax, reductions and dropout are stored, but not the probabilities of a loss inside the model: backward computes
+ * them from the logits. What only the next generated kernels of the same pass read is not made at all.
  */
 #include "graph/rule.h"
 #include "model/dispatch/fusing.h"
@@ -62,7 +62,8 @@ static const cm_node *source_of(const cm_footprint *f, int32_t tensor, int depth
 
 /* Bytes that would have to be stored longer to compute a node again, directly or from what its inputs come from. If
    `keep`, they are stored longer. */
-static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until, int depth, bool keep)
+static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until, int depth,
+                            bool keep)
 {
     double sum = 0;
     for (int32_t k = 0; k < n->n_inputs; k++) {
@@ -82,7 +83,8 @@ static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, i
 {
     const cm_node *n = &f->step->nodes[node];
     cm__piece     *y = piece_at(f, piece_of, n->outputs[0]);
-    int32_t        base = cm__t(f->step, n->outputs[0])->storage, last = r->forward[base] > node ? r->forward[base] : node;
+    int32_t        base = cm__t(f->step, n->outputs[0])->storage;
+    int32_t        last = r->forward[base] > node ? r->forward[base] : node;
     if (!y || y->born != node || y->dies >= f->n_nodes || y->dies <= last || r->library[base]) return;
     if (f->step->nodes[y->dies].phase != CM_BACKWARD) return;
     double allowed = cm__poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
@@ -110,7 +112,8 @@ static void forget_probabilities(cm_footprint *f, const int32_t *piece_of, int32
 static void forget_spread(cm_footprint *f, const int32_t *piece_of, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
-    cm__piece     *x = n->op == CM_OP_LOSS_GRAD && cm__fusible(f->step, n) ? piece_at(f, piece_of, n->outputs[0]) : NULL;
+    bool           spreads = n->op == CM_OP_LOSS_GRAD && cm__fusible(f->step, n);
+    cm__piece     *x = spreads ? piece_at(f, piece_of, n->outputs[0]) : NULL;
     const cm_node *next = x && x->dies < f->n_nodes && x->born == node ? &f->step->nodes[x->dies] : NULL;
     if (!next || next->op != CM_OP_SOFTMAX_GRAD) return;
     int32_t    last = x->dies;

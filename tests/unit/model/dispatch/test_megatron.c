@@ -88,12 +88,12 @@ static void fused_kernels(void **state)
     cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
     assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 4 + 2 + 2);
     step->fused_kernels = true;
-    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 2 + 1 + 2);
+    assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 1 + 1 + 2);
     cm_graph_free(step);
     cm__ctx_free(ctx);
 }
 
-/* Megatron Core: rotary positions take two of these kernels for each of queries and keys instead of four, the activation
+/* Megatron Core: rotary positions take one of these kernels for each of queries and keys instead of four, the activation
    one instead of two. Products and norms stay. */
 static void core(void **state)
 {
@@ -103,7 +103,7 @@ static void core(void **state)
     cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
     int32_t   before = kernels_of(ctx, step, 2023, CM_CLASS_ELEMENTWISE), after = kernels_of(ctx, step, 0, CM_CLASS_ELEMENTWISE);
     assert_int_equal(before, 2 * 4 + 2 + 2); /* cos, neg, sin, sum of queries and of keys; silu, gate; residuals */
-    assert_int_equal(after, 2 * 2 + 1 + 2);
+    assert_int_equal(after, 2 * 1 + 1 + 2);
     assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_GEMM), kernels_of(ctx, step, 2023, CM_CLASS_GEMM));
     assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_NORM), kernels_of(ctx, step, 2023, CM_CLASS_NORM));
     cm_graph_free(step);
