@@ -248,8 +248,8 @@ void cm__events_read(cm__events *e, cm__ctx *ctx, const cm__bytes *bytes, int64_
     cm__map_init(&e->name_of, ctx);
     cm__defer(ctx, release, e);
     read(e, bytes);
-    int32_t count = steps_to_store(e);
     if (e->seen > e->most && bytes->rewind) {
+        int32_t count = steps_to_store(e);
         if (count) choose_steps(e, count);
         e->most = EVENTS_MAX;
         read_again(e, bytes);
