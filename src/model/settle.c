@@ -38,7 +38,23 @@ static void settle_recompute(cm_step_options *o)
     if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
     o->plan.recompute = o->train.recompute;
     o->train.keep_products = cm__is_pytorch(o->runtime);
-    o->train.whole_layers |= o->runtime == CM_RUNTIME_MEGATRON || (o->train.software && o->train.software < STOPS_SINCE);
+    bool old = cm__is_pytorch(o->runtime) && o->train.software && o->train.software < STOPS_SINCE;
+    o->train.whole_layers |= old || o->runtime == CM_RUNTIME_MEGATRON;
+}
+
+/* Options of PyTorch's runtimes that another runtime would ignore. */
+static cm_status refuse_options(const cm_step_options *o, cm_diag *diag)
+{
+    bool megatron = o->runtime == CM_RUNTIME_MEGATRON, eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER;
+    if (o->train.loss_kernel && megatron)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
+    if (o->train.fused_kernels && !eager)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fused-kernels replaces kernels of torch-eager; the runtime is %s",
+                            cm_runtime_name(o->runtime));
+    if (o->train.whole_layers && !megatron && !cm__is_pytorch(o->runtime))
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--reentrant is PyTorch's way of recomputing; the runtime is %s",
+                            cm_runtime_name(o->runtime));
+    return CM_OK;
 }
 
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
@@ -49,8 +65,8 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
     o->runtime = cm__runtime_on(device, o->runtime);
-    if (o->train.loss_kernel && o->runtime == CM_RUNTIME_MEGATRON)
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
+    status = refuse_options(o, diag);
+    if (status) return status;
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;

@@ -176,7 +176,7 @@ def child(device, row, output):
         traceback.print_exc(limit=-4, file=sys.stderr)
     result["all_s"] = time.perf_counter() - begin
     together.appended(output, json.dumps(result))
-    os._exit(0)  # without the minutes that libraries take to clean up
+    os._exit(0)  # libraries would take minutes to clean up
 
 
 # ---- all rows ------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def run(rows, workers, work):
                 at, position.value = position.value, position.value + 1
             if at >= len(rows) or work(rows[at], turns) is False:
                 turns.pids[place] = 0
-                os._exit(0)  # without the minutes that libraries take to clean up
+                os._exit(0)  # libraries would take minutes to clean up
 
     processes = [context.Process(target=worker, args=(place,)) for place in range(workers)]
     for process in processes:

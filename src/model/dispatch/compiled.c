@@ -16,12 +16,9 @@
 
 #define SMALL_BYTES 16384 /* what a kernel over partial sums moves: its time is that of a launch */
 
-static int32_t stored(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
-
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* One generated kernel that moves this many bytes, counted as a copy of numbers of 4 bytes. */
-static void emit_stream(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
+void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_FP32, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
@@ -33,7 +30,7 @@ static void emit_stream(cm__dispatch *d, int32_t node, const char *variant, cm_p
 /* The second kernel of a sum over columns. */
 static void emit_small(cm__dispatch *d, int32_t node)
 {
-    emit_stream(d, node, "partial_sums", cm__poly_const(SMALL_BYTES));
+    cm__call_generated(d, node, "partial_sums", cm__poly_const(SMALL_BYTES));
 }
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
@@ -42,7 +39,7 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm__dispatch  *d = f->d;
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     bool           first = cm__node(d, node) == forward;
-    emit_stream(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
+    cm__call_generated(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
     for (int i = first; i < 2; i++) emit_small(d, node);
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
@@ -53,14 +50,14 @@ static void emit_recomputed(cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        int32_t        base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
+        int32_t        base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
         int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
         const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
         if (!made || made->phase != CM_FORWARD || f->library[base] || f->again[base]) continue;
         cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base));
         if (memcmp(&elements, &f->size[f->kernel[node]], sizeof elements) != 0) continue; /* statistics are stored */
         f->again[base] = true;
-        emit_stream(f->d, node, "fused", cm__poly_scale(cm__fusing_read(f->d->g, n->inputs[k]), 2));
+        cm__call_generated(f->d, node, "fused", cm__poly_scale(cm__fusing_read(f->d->g, n->inputs[k]), 2));
     }
 }
 
@@ -70,7 +67,7 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     cm__dispatch    *d = f->d;
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    emit_stream(d, node, "column_sum", cm__poly_scale(cm_tensor_bytes(x), 2));
+    cm__call_generated(d, node, "column_sum", cm__poly_scale(cm_tensor_bytes(x), 2));
     emit_small(d, node);
 }
 
@@ -82,7 +79,7 @@ static bool is_tuned(const cm__fusing *f) { return f->d->runtime == CM_RUNTIME_T
 static bool sums_made(const cm__fusing *f, const cm_node *norm)
 {
     if (!is_tuned(f) || norm->phase == CM_BACKWARD) return false;
-    int32_t from = cm__t(f->d->g, stored(f, norm->inputs[0]))->producer;
+    int32_t from = cm__t(f->d->g, cm__fusing_base(f, norm->inputs[0]))->producer;
     return from >= 0 && cm__class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
 }
 
@@ -102,7 +99,7 @@ static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
     cm__dispatch_add(d, node, &c);
     if (cm__poly_at(&summed, 1) > 1.5 * cm__poly_at(&bytes, 1))
-        emit_stream(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
+        cm__call_generated(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
     if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node);
 }
 
@@ -110,7 +107,7 @@ static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
     int32_t norm = f->norm[kernel];
     if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[kernel]);
-    emit_stream(f->d, kernel, "fused", f->bytes[kernel]);
+    cm__call_generated(f->d, kernel, "fused", f->bytes[kernel]);
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -127,7 +124,7 @@ static void emit(cm__fusing *f, int32_t kernel)
     bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
     if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
-    emit_stream(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
+    cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
     if (f->columns[kernel]) emit_small(f->d, kernel);
     for (int32_t i = kernel; i >= 0; i = f->next[i])
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
@@ -140,7 +137,7 @@ cm__fusing *cm__chains_of(cm__dispatch *d)
     return f;
 }
 
-void cm__dispatch_chain(const cm__fusing *f, int32_t kernel) { emit_stream(f->d, kernel, "copy", f->bytes[kernel]); }
+void cm__dispatch_chain(const cm__fusing *f, int32_t kernel) { cm__call_generated(f->d, kernel, "copy", f->bytes[kernel]); }
 
 void cm__dispatch_fused(cm__dispatch *d)
 {

@@ -24,13 +24,15 @@ typedef struct cm__fusing {
     bool         *again;   /* per tensor (by storage): computed again in backward */
     int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
-    cm_poly      *taken;   /* per tensor (by storage): bytes that this kernel reads */
+    cm_poly      *taken;   /* per tensor (by storage): bytes that the kernel named by `reader` reads of it */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
     cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
 } cm__fusing;
 
 /* Decides kernel, next and what follows from them; the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
+
+static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);

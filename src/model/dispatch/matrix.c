@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/rules.h"
+#include "model/time/factors.h"
 
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
 {
@@ -32,11 +33,10 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
 
 /* ---- products that Inductor pads -------------------------------------------------------------------------------- */
 
-#define ALIGNED 8          /* numbers of 16 bits in the 16 bytes that tensor cores load at once */
-#define COMPUTE_BOUND 200. /* products per number moved, from which on Inductor tries to pad (fx_passes/pad_mm.py) */
+#define ALIGNED 8 /* numbers of 16 bits in the 16 bytes that tensor cores load at once */
 
-/* A length that is known and that tensor cores cannot load in whole pieces. */
-static bool is_odd(cm_poly length, int64_t piece)
+/* A length that does not depend on the batch size and is no multiple of `piece`. */
+static bool is_unaligned(cm_poly length, int64_t piece)
 {
     double at_one = cm__poly_at(&length, 1);
     return at_one == cm__poly_at(&length, 2) && (int64_t)at_one % piece != 0;
@@ -46,7 +46,7 @@ static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES])
 {
     double m = cm__poly_at(&sizes[CM__GEMM_M], 1024), n = cm__poly_at(&sizes[CM__GEMM_N], 1024),
            k = cm__poly_at(&sizes[CM__GEMM_K], 1024);
-    return m * n * k > COMPUTE_BOUND * (m * k + n * k + m * n);
+    return m * n * k > cm__time_factors.padded_products * (m * k + n * k + m * n);
 }
 
 static cm_poly rounded_up(cm_poly length)
@@ -57,24 +57,19 @@ static cm_poly rounded_up(cm_poly length)
 /* A generated kernel that copies a matrix of rows x columns into rows of another length. */
 static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "fused", CM_FP32, false);
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(cm__poly_mul(rows, columns), 0.5); /* 2 + 2 bytes each */
-    cm__dispatch_add(d, node, &c);
-    d->generated++;
+    cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(rows, columns), 2 + 2)); /* bytes read, written */
 }
 
 /* Inductor measures large products in 16 bits with and without padding. Rows of the result are padded where it is not a
-   gradient of weights, and what reads it repacks them. The inner dimension is padded where rows begin at any address.
-   */
+   gradient of weights, and what reads it repacks them. The inner dimension is padded where it is odd. */
 static void pad(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
 {
     if (*variant != 'n' || !bound_by_units(sizes)) return;
-    if (is_odd(sizes[CM__GEMM_N], ALIGNED)) {
+    if (is_unaligned(sizes[CM__GEMM_N], ALIGNED)) {
         repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N]);
         sizes[CM__GEMM_N] = rounded_up(sizes[CM__GEMM_N]);
     }
-    if (is_odd(sizes[CM__GEMM_K], 2)) {
+    if (is_unaligned(sizes[CM__GEMM_K], 2)) {
         repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_K]);
         repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N]);
         sizes[CM__GEMM_K] = rounded_up(sizes[CM__GEMM_K]);

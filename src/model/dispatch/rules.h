@@ -56,6 +56,9 @@ typedef struct cm__function {
 bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n);
 void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
 
+/* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
+void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes);
+
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);

@@ -2,15 +2,12 @@
 /*
  * traffic.c - bytes that the kernels of a fusing compiler move.
  *
- * A kernel reads each tensor from outside once and writes what is read outside. Pools, and gradients of resized images
- * and of look-ups, touch elements several times: the time of that is counted as bytes (data/factors.tsv).
+ * A kernel reads once each tensor that another kernel made, and writes the results that other kernels read. Pools, and
+ * gradients of resized images and of look-ups, read or add the same element several times. The time of that is counted
+ * in bytes (data/factors.tsv).
  */
 #include "model/dispatch/fusing.h"
 #include "model/time/factors.h"
-
-#define CONTENDED 16 /* additions to each number of a table, from which on they wait for each other */
-
-static int32_t stored(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
 int32_t cm__fusing_logits(const cm_graph *g, int32_t tensor)
 {
@@ -31,14 +28,14 @@ static void find_outside(cm__fusing *f)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         for (int32_t k = 0; !n->view && k < n->n_inputs; k++) {
-            int32_t base = n->inputs[k] < 0 ? -1 : stored(f, n->inputs[k]);
+            int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
             int32_t from = base < 0 ? -1 : cm__t(g, base)->producer;
             if (base >= 0 && n->phase == CM_BACKWARD && cm__fusing_logits(g, n->inputs[k]) >= 0) continue;
             if (from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[i])) f->outside[base] = true;
             if (base >= 0 && n->phase == CM_BACKWARD && f->kernel[i] < 0) f->library[base] = true;
         }
     }
-    for (int32_t i = 0; i < g->n_outputs; i++) f->outside[stored(f, g->outputs[i])] = true;
+    for (int32_t i = 0; i < g->n_outputs; i++) f->outside[cm__fusing_base(f, g->outputs[i])] = true;
 }
 
 cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
@@ -74,7 +71,7 @@ static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
 {
     const cm_graph *g = f->d->g;
     int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
-    int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = stored(f, tensor);
+    int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
     cm_poly         all = cm__fusing_bytes(g, base);
     cm_poly         before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
     cm_poly         part = looked_up(g, n, k) ? cm_tensor_bytes(cm__t(g, n->outputs[0])) : cm__fusing_read(g, tensor);
@@ -90,7 +87,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, stored(f, n->inputs[k]))->producer;
+        int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
         if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* the image: only its shape is needed */
         bytes = cm__poly_add(bytes, newly_read(f, n, k, f->kernel[node]));
@@ -103,7 +100,7 @@ static cm_poly bytes_written(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node);
     cm_poly        bytes = cm__poly_const(0);
     for (int32_t k = 0; k < n->n_outputs; k++)
-        if (n->outputs[k] >= 0 && (f->outside[stored(f, n->outputs[k])] || n->phase == CM_UPDATE))
+        if (n->outputs[k] >= 0 && (f->outside[cm__fusing_base(f, n->outputs[k])] || n->phase == CM_UPDATE))
             bytes = cm__poly_add(bytes, cm__fusing_bytes(f->d->g, n->outputs[k]));
     return bytes;
 }
@@ -147,7 +144,8 @@ static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *for
     if (n == forward) return 0;
     cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0));
     cm_poly table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    return cm__poly_at(&given, 1) > CONTENDED * cm__poly_at(&table, 1) ? cm__time_factors.atomic_add_contended : 0;
+    bool    many = cm__poly_at(&given, 1) > cm__time_factors.contended_adds * cm__poly_at(&table, 1);
+    return many ? cm__time_factors.atomic_add_contended : 0;
 }
 
 /* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have

@@ -89,9 +89,32 @@ static void test_refusals(void **state)
     cm_device_free(d);
 }
 
+static cm_status status_of(const cm_device *d, cm_step_options o) { return cm_step_settle(NULL, d, &o, NULL); }
+
+/* Options that another runtime would ignore are refused; PyTorch's runtimes take them. */
+static void test_refused(void **state)
+{
+    (void)state;
+    cm_device *gpu, *wafer;
+    assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
+    assert_int_equal(cm_device_load("cerebras-cs3", &wafer, NULL), CM_OK);
+    cm_step_options fused = {.train.fused_kernels = true}, whole = {.train.whole_layers = true};
+    assert_int_equal(status_of(gpu, fused), CM_OK);
+    assert_int_equal(status_of(gpu, whole), CM_OK);
+    assert_int_equal(status_of(wafer, fused), CM_ERR_UNSUPPORTED);
+    assert_int_equal(status_of(wafer, whole), CM_ERR_UNSUPPORTED);
+    fused.runtime = whole.runtime = CM_RUNTIME_TORCH_COMPILE;
+    assert_int_equal(status_of(gpu, fused), CM_ERR_UNSUPPORTED); /* it fuses by itself */
+    assert_int_equal(status_of(gpu, whole), CM_OK);
+    cm_step_options old = {.train.software = 2022}; /* says what PyTorch did, and nothing about a wafer */
+    assert_int_equal(status_of(wafer, old), CM_OK);
+    cm_device_free(gpu);
+    cm_device_free(wafer);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
                                        cmocka_unit_test(test_sharding),
                                        cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -99,7 +99,7 @@ static char *equal_steps(int32_t count)
 {
     char  *text = malloc(1 << 16);
     size_t n = (size_t)sprintf(text, "{\"traceEvents\":[{}");
-    for (int32_t i = count - 1; i >= 0; i--) /* the order in the file is not that of time */
+    for (int32_t i = count - 1; i >= 0; i--) /* events of a file are not sorted by time */
         n += (size_t)sprintf(text + n,
                              ",{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"gemm\",\"ts\":%d,\"dur\":20,\"args\":{\"correlation\":%d}}"
                              ",{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"tid\":1,\"ts\":%d,\"args\":{\"correlation\":%d}}"

@@ -102,7 +102,7 @@ static void core(void **state)
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
     int32_t   before = kernels_of(ctx, step, 2023, CM_CLASS_ELEMENTWISE), after = kernels_of(ctx, step, 0, CM_CLASS_ELEMENTWISE);
-    assert_int_equal(before, 2 * 4 + 2 + 2); /* cos, neg, sin, sum of queries and of keys; silu, gate; residuals */
+    assert_int_equal(before, 2 * 4 + 2 + 2); /* four kernels each for rotary queries and keys, two of the activation, two residual sums */
     assert_int_equal(after, 2 * 1 + 1 + 2);
     assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_GEMM), kernels_of(ctx, step, 2023, CM_CLASS_GEMM));
     assert_int_equal(kernels_of(ctx, step, 0, CM_CLASS_NORM), kernels_of(ctx, step, 2023, CM_CLASS_NORM));

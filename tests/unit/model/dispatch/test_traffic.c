@@ -45,10 +45,34 @@ static void look_ups_read_their_rows(void **state)
     has("tokens x 3\nembed 100 4\nrelu\nlinear 2\n", 2, true, "fused", 6 * 8 + 2 * 6 * 4 * 4);
 }
 
+/* Each of the 2 x 64 gradients of a grown image is added to one place (nearest) or to four (linear) of the 2 x 16 of the
+   smaller one, by atomic additions. The kernel reads the former and writes the latter. */
+static void gradients_of_resized_images_are_added(void **state)
+{
+    (void)state;
+    double grown = 2 * 64, small = 2 * 16;
+    has("input x 1 4 4\nconv 1 1 bias=off\nupsample 2\nconv 1 1 bias=off\nflatten\nlinear 4\n", 2, false, "fused",
+        4 * (grown + small) + grown * cm__time_factors.atomic_add);
+    has("input x 1 4 4\nconv 1 1 bias=off\nupsample 2 mode=1\nconv 1 1 bias=off\nflatten\nlinear 4\n", 2, false, "fused",
+        4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add);
+}
+
+/* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is written. Of 2 rows,
+   the 40 look-ups of a sample wait for each other. */
+static void gradients_of_look_ups_are_added(void **state)
+{
+    (void)state;
+    has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused", 4 * 12 + 8 * 3 + 4 * 400);
+    has("tokens x 40\nembed 2 4\nflatten\nlinear 2\n", 1, false, "fused",
+        4 * 160 + 8 * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(windows_are_read_one_by_one),
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
-                                       cmocka_unit_test(look_ups_read_their_rows)};
+                                       cmocka_unit_test(look_ups_read_their_rows),
+                                       cmocka_unit_test(gradients_of_resized_images_are_added),
+                                       cmocka_unit_test(gradients_of_look_ups_are_added)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
