@@ -5,6 +5,7 @@ import torch.nn.functional as F
 
 import generated
 import written
+import written_more
 import zoo
 
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
@@ -18,7 +19,7 @@ def built(name):
         family, _, seed = network.rpartition("-")
         return generated.network(family, seed)
     if source == "written":
-        return written.NETWORKS[network]()
+        return {**written.NETWORKS, **written_more.NETWORKS}[network]()
     return getattr(zoo, source)(network)
 
 
