@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 import generated
+import layers
 import written
 import written_more
 import zoo
@@ -15,9 +16,9 @@ OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "
 def built(name):
     """The module, the function that makes its inputs, and the loss of "source:network"."""
     source, _, network = name.partition(":")
-    if source == "generated":
+    if source in ("generated", "layers"):
         family, _, seed = network.rpartition("-")
-        return generated.network(family, seed)
+        return {"generated": generated, "layers": layers}[source].network(family, seed)
     if source == "written":
         return {**written.NETWORKS, **written_more.NETWORKS}[network]()
     return getattr(zoo, source)(network)

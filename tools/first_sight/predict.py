@@ -28,7 +28,7 @@ COMPILED = [*ASKED, "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host
 COMPILED_AIMS = [0.003, 0.01, 0.03]  # small, so that processes share the GPU's memory and timing is quick
 COLUMNS = ["case", "precision", "layout", "batch", "optimizer", "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s"]
 AIMS = [0.004, 0.02, 0.06, 0.15]  # seconds of kernels: host-bound steps and device-bound ones
-IMAGES = ("timm:", "torchvision:", "generated:cnn-", "generated:unet-")  # networks that people run with channels last
+IMAGES = ("timm:", "torchvision:", "generated:cnn-", "generated:unet-", "layers:conv-", "layers:norm-")  # networks that people run with channels last
 PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-bf16", "amp-bf16", "amp-fp16"]
 
 
