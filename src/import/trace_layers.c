@@ -122,10 +122,18 @@ void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
+/* One head of keys serves several of queries. */
+static bool shares_keys(const cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *q = &t->tensors[o->in[0]], *k = &t->tensors[o->in[1]];
+    return q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
+}
+
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
 {
     if (mask >= o->n_in || o->in[mask] < 0) return false;
     const cm__trace_tensor *m = &t->tensors[o->in[mask]];
+    if (o->in[0] >= 0 && o->in[1] >= 0 && shares_keys(t, o)) return true; /* the flash kernel, which would, takes no mask */
     bool turned = m->channels_last && m->rank == 4; /* older recordings have the format, but not the stride */
     return m->rank > 0 && !cm__dim_is(m->dims[m->rank - 1], 1) && cm__trace_int(t, o, "mask_stride", turned ? 0 : 1) != 1;
 }

@@ -8,9 +8,9 @@ shapes; a shape that belongs to several calls, or to another number of them, is 
 predicts to 4 % is not written. tools/merge_tables.py adds NEW.json to TABLES.json.
 
 The profiler gives a convolution's two gradients as one operator. Kernels whose names tell which gradient they compute are
-counted there; the others are divided as predicted. Recurrent layers and grouped convolutions in fp32 run on several
-streams: a recurrent layer gets the time in which the device is busy and no other operator runs, and such convolutions are
-left out if a step's kernels overlap.
+counted there; the others are divided as predicted. Recurrent layers and grouped convolutions run on several streams: a
+recurrent layer gets the time in which the device is busy and no other operator runs, and if a step's kernels overlap,
+the times of its grouped convolutions are reduced by what the sum of all kernels exceeds the busy time.
 """
 import argparse
 import collections
@@ -60,6 +60,13 @@ def of_operator(phase, name, shapes):
         return ("batch_norm", backward, *shapes[0][:2], math.prod(shapes[0][2:]))
     if name.startswith("native_layer_norm") and shapes:
         return ("layer_norm", backward, math.prod(shapes[0][:-1]), shapes[0][-1])
+    if name.startswith("native_group_norm") and shapes:
+        return ("group_norm", backward, *shapes[0][:2], math.prod(shapes[0][2:]))
+    if "_pool2d" in name and "adaptive" not in name and shapes:
+        image_of = shapes[1] if backward else shapes[0]
+        return ("pool", backward, name[:3], *image_of) if len(image_of) == 4 else None
+    if name.startswith("upsample") and shapes:  # forward has the shape before, backward the one after
+        return ("resize", backward, image(shapes[0]))
     if "attention" in name and len(shapes) >= 3:
         return attention(name, shapes, backward)
     if name in FUNCTIONS and shapes:
@@ -79,6 +86,12 @@ def of_call(phase, call):
         return ("gemm", phase, *z)
     if op in ("batch_norm", "layer_norm"):
         return (op, backward, *z)
+    if op == "group_norm":
+        return (op, backward, *z[:3])
+    if op == "pool":
+        return (op, backward, variant[:3], *z[:4])
+    if op == "resize":
+        return (op, backward, image([*z[:2], *(z[4:6] if backward else z[2:4])]))
     if op == "attention":
         return (op, backward, *z[:6])
     if op in ("elementwise", "reduce"):
@@ -130,6 +143,20 @@ def joined(step, predicted_ops, phase):
     return {o["call"]: o["time_s"] * seconds / expected for o in gaps}
 
 
+def grouped(key):
+    return key is not None and key[0] == "conv" and key[2][1] != key[3][1]
+
+
+def busy_part(step, measured):
+    """The part of the kernel times of grouped convolutions in which no other kernel runs; None: it cannot be told."""
+    total = sum(o[4] for o in step["ops"] if "Activity" not in o[1]) / 1e6
+    if total <= OVERLAP * step["union_s"]:
+        return 1
+    apart = sum(o[4] for key, found in measured.items() if grouped(key) for o in found) / 1e6
+    part = 1 - (total - step["union_s"]) / apart if apart > 0 else 0
+    return part if part > 0.2 and not any("_cudnn_rnn" in o[1] for o in step["ops"]) else None
+
+
 def rows_of(step, answer):
     """Seconds of each call of a step that could be joined."""
     measured, calls, predicted = collections.defaultdict(list), collections.defaultdict(collections.Counter), {}
@@ -137,17 +164,19 @@ def rows_of(step, answer):
         key = of_operator(operator[0].split(" ")[0], operator[1].replace("aten::", ""), json.loads(operator[2] or "[]"))
         if key:
             measured[key].append(operator)
+    part = busy_part(step, measured)
+    for key in filter(grouped, measured):
+        measured[key] = [[*o[:4], o[4] * (part or 0), [[t * (part or 0), k] for t, k in o[5]]] for o in measured[key]]
     for op in answer["ops"]:
         calls[of_call(op["phase"], op["call"])][op["call"]] += 1
         predicted[op["call"]] = op["time_s"]
-    overlaps = sum(o[4] for o in step["ops"] if "Activity" not in o[1]) / 1e6 > OVERLAP * step["union_s"]
     found = recurrent(step, answer["ops"])
     for phase in ("forward", "backward"):
         found.update(joined(step, answer["ops"], phase))
     for key, counts in calls.items():
         runs, seconds = (sum(o[i] for o in measured.get(key, [])) for i in (3, 4))
         seconds /= 1e6
-        if key is None or not runs or (key[0] == "conv" and overlaps and key[2][1] != key[3][1]):
+        if key is None or not runs or (grouped(key) and part is None):
             continue
         if key[0] == "conv" and key[1]:
             found.update(gradients(measured[key], counts, runs, seconds, predicted))

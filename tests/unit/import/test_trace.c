@@ -436,6 +436,25 @@ static void a_mask_that_is_turned_stays_unfused(void **state)
     }
 }
 
+/* Only the flash kernel takes fewer heads of keys than of queries, and it takes no mask. */
+static void shared_keys_with_a_mask_stay_unfused(void **state)
+{
+    (void)state;
+    static const char *const inputs[] = {"[0,3,3,-1]", "[0,3,3,1]", "[0,0,0,1]"};
+    for (size_t i = 0; i < COUNT(inputs); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]", T("[[1,0],4,6,8]", "fp32", "input") ","
+                       T("[1,1,6,6]", "fp32", "buffer") "," X("[[1,0],4,6,8]") "," T("[[1,0],1,6,8]", "fp32", "input"),
+                       OP("aten::scaled_dot_product_attention", "%s", "[2]")),
+                 inputs[i]);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(count_of(g, "Attention"), i != 1);
+        assert_int_equal(count_of(g, "MatMul"), i == 1 ? 2 : 0);
+        cm_graph_free(g);
+    }
+}
+
 static void channels_last_is_remembered(void **state)
 {
     (void)state;
@@ -654,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_length_that_was_not_varied_stays),
         cmocka_unit_test(operators_become_ours),
         cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
+        cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
