@@ -176,7 +176,8 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     if (far && cm__is_vector_product(c) && t->limits.memory_bytes_s > 0)
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
-    double volume_s = timed.how >= CM_HOW_TRANSFERRED ? cm__volume_time(&t->limits, c) : 0;
+    bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
+    double volume_s = moved ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
     timed.time_s = fmax(timed.time_s, cm__least_time(&t->limits, c));
     return timed;
