@@ -121,16 +121,6 @@ static bool change_devices(const command *c, settings *s)
     return fits;
 }
 
-/* ---- options that need another one ------------------------------------------------------------------------------- */
-
-/* The plan of a whole job may recompute. */
-static bool reentrant_applies(const settings *s)
-{
-    bool full = s->graph.train.recompute == CM_RECOMPUTE_FULL || s->job.max_devices;
-    if (s->graph.train.whole_layers && !full) say("--reentrant repeats the layers that --recompute full repeats: add --recompute full");
-    return full || !s->graph.train.whole_layers;
-}
-
 bool parse_options(const command *c, settings *s, int argc, char **argv)
 {
     bool only_operands = false;
@@ -144,7 +134,7 @@ bool parse_options(const command *c, settings *s, int argc, char **argv)
         } else if (!take_option(c, s, argv, &at)) return false;
     }
     if (s->help) return true;
-    if (s->n_operands >= c->min_operands) return change_devices(c, s) && reentrant_applies(s);
+    if (s->n_operands >= c->min_operands) return change_devices(c, s) && options_fit_together(c, s);
     say("%s needs %s; usage: centimani %s %s [options]", c->name, c->operands, c->name, c->operands);
     return false;
 }
