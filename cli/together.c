@@ -48,7 +48,8 @@ static const struct {
     bool (*met)(const command *c, const settings *s);
     const char *reason;
 } rules[] = {
-    {reentrant, full_recomputation, "--reentrant repeats the layers that --recompute full repeats: add --recompute full"},
+    {reentrant, full_recomputation,
+     "--reentrant repeats the layers that --recompute full repeats: add --recompute full"},
     {gpipe, stages, "--schedule gpipe is a schedule of pipelines: add --pp N"},
     {interleaved, stages, "--interleave divides the stages of a pipeline: add --pp N"},
     {by_tokens, tensor_parallel, "--sequence-parallel divides what --tp does not: add --tp N"},

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py - LIBRARY [--all] [--shard I/N]: rank, predict, memory, batch, plan and explain give the same answer to the same question.
+"""agree.py - LIBRARY [--all] [--shard I/N]: all commands give the same answer to the same question.
 
-The test compares the row of each device in a ranking, in one precision and runtime, with the answers of the other
-commands. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
+The test compares the row of each device in a ranking, in one precision and runtime, with the answers of predict, memory,
+batch, plan and explain. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
 covers every built-in model, device, precision and runtime, and prints the number of disagreements. It asks explain and
-batch in the usual precision and runtime only, to end within half an hour. --shard 1/2 and --shard 2/2 ask one half of the
-rankings each, so that two processes share the work. Progress goes to standard error, once a minute.
+batch in the usual precision and runtime only, to end within half an hour. --shard 1/2 and --shard 2/2 ask one half of
+the rankings each, so that two processes share the work. Progress goes to standard error, once a minute.
 """
 import ctypes
 import json
@@ -194,8 +194,8 @@ class Progress:
             return
         self.next = now + 60
         left = (now - self.start) / done * (self.rankings - done)
-        print(f"# {done} of {self.rankings} rankings, {self.count.compared} numbers compared, {self.count.differ} differ, "
-              f"{left / 60:.0f} min left", file=sys.stderr, flush=True)
+        print(f"# {done} of {self.rankings} rankings, {self.count.compared} numbers compared, {self.count.differ} differ,"
+              f" {left / 60:.0f} min left", file=sys.stderr, flush=True)
 
 
 def main():

@@ -55,8 +55,8 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--reentrant is PyTorch's way of recomputing; the runtime is %s",
                             cm_runtime_name(o->runtime));
     if (o->steps_per_call > 1 && device->info.style == CM_STYLE_KERNELS && o->runtime != CM_RUNTIME_NATIVE)
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--steps-per-call is for devices that run whole graphs; %s runs kernel "
-                            "by kernel", device->info.id);
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--steps-per-call is for devices that run whole graphs; %s runs "
+                            "kernel by kernel", device->info.id);
     return CM_OK;
 }
 

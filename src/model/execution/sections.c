@@ -167,8 +167,8 @@ static void times_before(const cm__job *j, const sums *before, int32_t at, cut_t
     t->written_s[at] = j->vector_scale * before->written_bytes / j->far_bytes_s;
 }
 
-/* The times of the nodes before `to` with each start of the last section from `low` on. The compiler makes vectors of the
-   loop. */
+/* The times of the nodes before `to` with each start of the last section from `low` on. The compiler makes vectors of
+   the loop. */
 CM__FAST static void times_from(const cut_times *t, double section_s, int32_t low, int32_t to)
 {
     const double *restrict compute = t->compute_s, *restrict edge = t->edge_s, *restrict read = t->read_s,

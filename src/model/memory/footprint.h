@@ -39,7 +39,7 @@ typedef struct cm__at_peak {
 /* The same at one node after the other: `now` is at the node that cm__alive_next() returned last. */
 typedef struct cm__alive {
     const struct cm_footprint *f;
-    const int32_t *first, *next; /* lists of the pieces that begin or end at each node: twice the piece, and 1 more at the end */
+    const int32_t *first, *next; /* lists of pieces that begin or end at each node: twice the piece, at its end 1 more */
     int32_t        node;
     cm_poly        now[CM_CATEGORIES];
 } cm__alive;

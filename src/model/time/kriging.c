@@ -89,15 +89,16 @@ static inline void eight_covariances(float *x)
     *(cm__eight *)x = (1 + q) * covariance;
 }
 
-/* Squared distances of neighbour i and the cm__eight from `from` on. The order of the sum is that of nearest.c. */
+/* Squared distances of neighbour i and the eight from `from` on. The order of the sum is that of nearest.c. */
 static inline void eight_distances(const described *d, int count, int i, int from, float *out)
 {
     cm__eight sum = {0};
     for (int f = count - 4; f >= 0; f -= 4) {
         const float *x = d->of[f];
-        cm__eight        a = x[i] - *(const cm__eight *)(x + from), b = x[WIDE + i] - *(const cm__eight *)(x + WIDE + from),
-              c = x[2 * WIDE + i] - *(const cm__eight *)(x + 2 * WIDE + from),
-              e = x[3 * WIDE + i] - *(const cm__eight *)(x + 3 * WIDE + from);
+        cm__eight    a = x[i] - *(const cm__eight *)(x + from);
+        cm__eight    b = x[WIDE + i] - *(const cm__eight *)(x + WIDE + from);
+        cm__eight    c = x[2 * WIDE + i] - *(const cm__eight *)(x + 2 * WIDE + from);
+        cm__eight    e = x[3 * WIDE + i] - *(const cm__eight *)(x + 3 * WIDE + from);
         sum += (a * a + b * b) + (c * c + e * e);
     }
     *(cm__eight *)out = sum + *(const cm__eight *)(d->apart[d->table[i]] + from);
