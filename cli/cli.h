@@ -82,6 +82,7 @@ extern const int    n_options;
 int no_action(const char *of, const char *action, const char *const *actions, size_t count, const char *usage);
 
 /* The functions below print a message before they return false or NULL. */
+bool           options_fit_together(const command *c, const settings *s); /* together.c; false: says the reason */
 bool           parse_options(const command *c, settings *s, int argc, char **argv);
 const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */

@@ -134,7 +134,7 @@ bool parse_options(const command *c, settings *s, int argc, char **argv)
         } else if (!take_option(c, s, argv, &at)) return false;
     }
     if (s->help) return true;
-    if (s->n_operands >= c->min_operands) return change_devices(c, s);
+    if (s->n_operands >= c->min_operands) return change_devices(c, s) && options_fit_together(c, s);
     say("%s needs %s; usage: centimani %s %s [options]", c->name, c->operands, c->name, c->operands);
     return false;
 }

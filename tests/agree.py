@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""agree.py - LIBRARY [--all]: rank, predict, memory, batch, plan and explain give the same answer to the same question.
+"""agree.py - LIBRARY [--all] [--shard I/N]: all commands give the same answer to the same question.
 
-The test compares the row of each device in a ranking, in one precision and runtime, with the answers of the other
-commands. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
+The test compares the row of each device in a ranking, in one precision and runtime, with the answers of predict, memory,
+batch, plan and explain. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
 covers every built-in model, device, precision and runtime, and prints the number of disagreements. It asks explain and
-batch in the usual precision and runtime only, to end within half an hour.
+batch in the usual precision and runtime only, to end within half an hour. --shard 1/2 and --shard 2/2 ask one half of
+the rankings each, so that two processes share the work. Progress goes to standard error, once a minute.
 """
 import ctypes
 import json
 import random
 import sys
+import time
 
 SAMPLE_RANKINGS, SAMPLE_DEVICES, SEED = 60, 5, 17
 PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8"]
@@ -168,13 +170,43 @@ def compare_jobs(program, count, chance):
                 count.check(close, f"{where}: the job's {name}", value, expected)
 
 
+def shard():
+    """The index and the number of shards: (0, 1) without --shard."""
+    if "--shard" not in sys.argv:
+        return 0, 1
+    index, number = sys.argv[sys.argv.index("--shard") + 1].split("/")
+    if not 1 <= int(index) <= int(number):
+        sys.exit("agree.py: --shard needs I/N with 1 <= I <= N")
+    return int(index) - 1, int(number)
+
+
+class Progress:
+    """Prints how far the comparison is, once a minute."""
+
+    def __init__(self, count, rankings):
+        self.count, self.rankings, self.start = count, rankings, time.monotonic()
+        self.next = self.start + 60
+
+    def after(self, done):
+        """`done` rankings are compared."""
+        now = time.monotonic()
+        if now < self.next:
+            return
+        self.next = now + 60
+        left = (now - self.start) / done * (self.rankings - done)
+        print(f"# {done} of {self.rankings} rankings, {self.count.compared} numbers compared, {self.count.differ} differ,"
+              f" {left / 60:.0f} min left", file=sys.stderr, flush=True)
+
+
 def main():
     program, everything = Program(sys.argv[1]), "--all" in sys.argv
     chance, count, rankings = random.Random(SEED), Count(), 0
-    asked = questions(program)
+    asked, (index, number) = questions(program), shard()
     if not everything:
         asked = chance.sample(asked, SAMPLE_RANKINGS)
-    for model, way in asked:
+    asked = asked[index::number]
+    progress = Progress(count, len(asked))
+    for done, (model, way) in enumerate(asked, 1):
         status, ranking = program.ask("rank", model, *way)
         if not isinstance(ranking, dict):
             count.check(False, f"rank {model} {' '.join(way)}", status, ranking)
@@ -183,8 +215,10 @@ def main():
         rows = ranking["ranking"]
         for row in rows if everything else chance.sample(rows, min(SAMPLE_DEVICES, len(rows))):
             compare_device(program, count, model, way, row, brief=everything)
-    compare_plans(program, count)
-    compare_jobs(program, count, chance)
+        progress.after(done)
+    if index == 0:
+        compare_plans(program, count)
+        compare_jobs(program, count, chance)
     print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")
     return 1 if count.differ or not count.compared else 0
 

@@ -13,6 +13,7 @@
 typedef struct cm__chunk {
     struct cm__chunk *next;
     size_t            used, size;
+    bool              zeroed;
     _Alignas(ALIGN) unsigned char bytes[];
 } chunk;
 
@@ -77,13 +78,21 @@ void cm__scratch_free(cm__ctx *scratch)
     cm__ctx_free(scratch);
 }
 
+/* Memory of usual chunks is zeroed when it is used, because the end of most chunks is not; calloc() may know that a large
+   block is zero already. */
+static void *chunk_memory(size_t size, bool zeroed)
+{
+    return zeroed || cm__chunk_alloc != calloc ? cm__chunk_alloc(1, size) : malloc(size);
+}
+
 static chunk *chunk_new(cm__ctx *ctx, size_t need)
 {
     size_t usual = ctx->chunks || need > FIRST_BYTES ? CHUNK_BYTES : FIRST_BYTES;
     size_t size = need > CHUNK_BYTES / 4 ? need : usual;
-    chunk *c = size <= SIZE_MAX - sizeof *c ? cm__chunk_alloc(1, sizeof *c + size) : NULL;
+    bool   large = size == need;
+    chunk *c = size <= SIZE_MAX - sizeof *c ? chunk_memory(sizeof *c + size, large) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
-    c->size = size;
+    *c = (chunk){.size = size, .zeroed = large};
     if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* keep the half-empty chunk current: a large block gets its own */
         c->next = ctx->chunks->next;
         ctx->chunks->next = c;
@@ -100,9 +109,9 @@ void *cm__alloc(cm__ctx *ctx, size_t size)
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     chunk *c = ctx->chunks;
     if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
-    void *p = c->bytes + c->used; /* zeroed by calloc(), and never reused */
+    void *p = c->bytes + c->used; /* never reused */
     c->used += size;
-    return p;
+    return c->zeroed ? p : memset(p, 0, size);
 }
 
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)

@@ -45,9 +45,10 @@ cm_status cm_device_load(const char *name, cm_device **device, cm_diag *diag)
     const char      *changes = strchr(name, CM__WHAT_IF);
     const char      *plain = changes ? cm__format(ctx, "%.*s", (int)(changes - name), name) : name;
     const cm_device *compiled = cm__compiled_find(plain);
-    *device = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, plain);
-    if (changes) *device = cm__device_what_if(ctx, *device, changes + 1);
+    cm_device       *loaded = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, plain);
+    if (changes) loaded = cm__device_what_if(ctx, loaded, changes + 1);
     ctx->diag = NULL; /* the device outlives the caller's diag */
+    *device = loaded;
     return CM_OK;
 }
 

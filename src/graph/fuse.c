@@ -94,6 +94,7 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
 {
     cm_graph *g = f->g;
     cm_node   old = g->nodes[node];
+    f->changed = true;
     int32_t   result = old.outputs[0], block = g->block, made = g->n_nodes;
     g->block = old.block;
     g->segment = old.segment;
@@ -121,6 +122,7 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
 /* Make all readers of `from` read `to` instead. */
 static void replace(cm__fuser *f, int32_t from, int32_t to)
 {
+    f->changed = true;
     for (int32_t u = f->uses.first[from]; u < f->uses.first[from + 1]; u++) {
         cm__use use = f->uses.list[u];
         ((int32_t *)f->g->nodes[use.node].inputs)[use.slot] = to;
@@ -213,7 +215,9 @@ static void drop_zero_bias(cm__fuser *f, int32_t node)
         known_zero = b->role == CM_ROLE_CONSTANT || b->producer >= 0;
         for (int64_t i = 0; i < cm__small_count(b); i++) known_zero &= b->value[i].f == 0;
     }
-    if (known_zero && b->role != CM_ROLE_PARAMETER) n->n_inputs = 2;
+    if (!known_zero || b->role == CM_ROLE_PARAMETER) return;
+    n->n_inputs = 2;
+    f->changed = true;
 }
 
 /* ---- linear layers ---------------------------------------------------------------------------------------------- */
@@ -274,11 +278,14 @@ static cm__fuser fuser_of(cm_graph *g, cm_fuse what)
 
 void cm__fuse(cm_graph *g, cm_fuse what)
 {
+    cm__fuser f = fuser_of(g, what);
+    f.changed = true; /* the graph may have nodes that lead to no output */
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
-        cm__fuser f = fuser_of(g, what);
-        int32_t   nodes = g->n_nodes;
+        int32_t nodes = g->n_nodes;
         for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
+        if (!f.changed) continue;
         cm__prune(g);
+        f = fuser_of(g, what);
     }
 }
 

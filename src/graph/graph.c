@@ -288,10 +288,9 @@ static bool outlives_step(cm_role role)
            role == CM_ROLE_CONSTANT;
 }
 
-/* Bytes in memory while each node runs: the storages whose lifetime includes the node. */
-static void sum_alive(cm_graph *g)
+cm_poly *cm__alive_bytes(cm__ctx *ctx, const cm_graph *g)
 {
-    cm_poly *alive = cm__alloc_array(g->ctx, (size_t)g->n_nodes + 2, sizeof *alive);
+    cm_poly *alive = cm__alloc_array(ctx, (size_t)g->n_nodes + 2, sizeof *alive);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = &g->tensors[t];
         bool             unused = x->dies < 0 || (x->producer >= 0 && x->born < 0);
@@ -302,7 +301,7 @@ static void sum_alive(cm_graph *g)
         alive[end] = cm__poly_add(alive[end], cm__poly_scale(bytes, -1));
     }
     for (int32_t i = 1; i < g->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
-    g->alive_bytes = alive;
+    return alive;
 }
 
 void cm__hold(cm_graph *g, int32_t tensor, int32_t until)
@@ -345,7 +344,6 @@ void cm__lifetimes(cm_graph *g)
         g->tensors[t].born = base->born;
         if (base != &g->tensors[t]) g->tensors[t].dies = base->dies;
     }
-    sum_alive(g);
     g->facts.known = false;
     g->facts = cm__facts_of(g);
     g->part = NULL;

@@ -181,7 +181,6 @@ struct cm_graph {
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
     const struct cm__function *functions; /* NULL in a step, which contains their backward */
     int32_t     n_functions;
-    cm_poly    *alive_bytes; /* per node, set by cm__lifetimes() */
     int32_t     nodes_read;
     int32_t     block, segment, function; /* assigned to nodes when they are emitted; -1: none */
     bool        plain, outside; /* assigned likewise */
@@ -291,7 +290,9 @@ const int32_t *cm__part_map(cm__ctx *ctx, const cm_graph *g); /* per node: its p
 void cm__review(cm_graph *g);                /* blocks.c: warnings about an imported model */
 void cm__layout(cm_graph *g);                /* layout.c: reshapes that copy */
 void cm__cost_all(cm_graph *g);              /* cost.c */
-void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies, alive_bytes */
+void cm__lifetimes(cm_graph *g);             /* graph.c: born, dies */
+/* graph.c: bytes in memory while each node runs: the storages whose lifetime includes the node. */
+cm_poly *cm__alive_bytes(cm__ctx *ctx, const cm_graph *g);
 void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not valid */
 void cm__finish(cm_graph *g, cm_fuse what);  /* graph.c: run after an importer: the passes above */
 

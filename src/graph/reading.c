@@ -5,6 +5,25 @@
 
 /* ---- totals ----------------------------------------------------------------------------------------------------- */
 
+/* Without memory for the sums there is no peak: its node stays -1. */
+static void find_peak(const cm_graph *graph, int64_t batch, cm_totals *totals)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx) return;
+    if (setjmp(ctx->trap)) {
+        cm__ctx_free(ctx);
+        return;
+    }
+    const cm_poly *alive = cm__alive_bytes(ctx, graph);
+    for (int32_t i = 0; i < graph->n_nodes; i++) {
+        double bytes = cm__poly_at(&alive[i], (double)batch);
+        if (bytes <= totals->peak_bytes) continue;
+        totals->peak_bytes = bytes;
+        totals->peak_node = i;
+    }
+    cm__ctx_free(ctx);
+}
+
 void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals)
 {
     memset(totals, 0, sizeof *totals);
@@ -23,12 +42,7 @@ void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals)
         totals->read_bytes[n->phase][c] += cm__poly_at(&n->read_bytes, (double)batch);
         totals->write_bytes[n->phase][c] += cm__poly_at(&n->write_bytes, (double)batch);
     }
-    for (int32_t i = 0; i < graph->n_nodes; i++) {
-        double bytes = cm__poly_at(&graph->alive_bytes[i], (double)batch);
-        if (bytes <= totals->peak_bytes) continue;
-        totals->peak_bytes = bytes;
-        totals->peak_node = i;
-    }
+    find_peak(graph, batch, totals);
 }
 
 double cm_totals_matrix_flop(const cm_totals *totals, cm_phase phase)

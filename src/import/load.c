@@ -102,8 +102,11 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     bool config = file && ends_with(file, ".json") && !ends_with(file, ".cmt.json");
     if (o->past && !cm__is_description(spec) && (net || (!info && !config)))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "generation needs a named transformer, a description or a config.json");
+    bool described = cm__is_description(spec), sized = !described && (file ? !ends_with(file, ".json") : net);
+    if (o->dims && o->dims[0] && !sized && (described || file || info))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "--dim sets free sizes of ONNX files and layer lists; this model has none");
     bool path = strchr(spec, '/') || ends_with(spec, ".onnx") || ends_with(spec, ".json") || !stat(spec, &s);
-    if (cm__is_description(spec)) return cm__import_description(ctx, spec, o);
+    if (described) return cm__import_description(ctx, spec, o);
     if (file) return load_file(ctx, file, o);
     if (info) return load_named(ctx, info, o);
     if (path) no_file(ctx, spec);

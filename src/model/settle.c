@@ -42,8 +42,8 @@ static void settle_recompute(cm_step_options *o)
     o->train.whole_layers |= old || o->runtime == CM_RUNTIME_MEGATRON;
 }
 
-/* Options of PyTorch's runtimes that another runtime would ignore. */
-static cm_status refuse_options(const cm_step_options *o, cm_diag *diag)
+/* Options of PyTorch's runtimes that another runtime would ignore, and of whole graphs. */
+static cm_status refuse_options(const cm_device *device, const cm_step_options *o, cm_diag *diag)
 {
     bool megatron = o->runtime == CM_RUNTIME_MEGATRON, eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER;
     if (o->train.loss_kernel && megatron)
@@ -54,6 +54,9 @@ static cm_status refuse_options(const cm_step_options *o, cm_diag *diag)
     if (o->train.whole_layers && !megatron && !cm__is_pytorch(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--reentrant is PyTorch's way of recomputing; the runtime is %s",
                             cm_runtime_name(o->runtime));
+    if (o->steps_per_call > 1 && device->info.style == CM_STYLE_KERNELS && o->runtime != CM_RUNTIME_NATIVE)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--steps-per-call is for devices that run whole graphs; %s runs "
+                            "kernel by kernel", device->info.id);
     return CM_OK;
 }
 
@@ -65,7 +68,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;
     o->runtime = cm__runtime_on(device, o->runtime);
-    status = refuse_options(o, diag);
+    status = refuse_options(device, o, diag);
     if (status) return status;
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);

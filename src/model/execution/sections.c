@@ -12,6 +12,7 @@
  */
 #include <math.h>
 #include "model/execution/execution.h"
+#include "model/time/four.h"
 
 typedef struct section {
     double compute_s;
@@ -151,38 +152,58 @@ static bool fits(const cm__job *j, const sums *from, const sums *to)
     return to->stored_bytes - from->stored_bytes <= j->near_bytes || to[-1].stored_bytes <= from->stored_bytes;
 }
 
-/* Prefix sums of times: the difference of two gives section_s() without its divisions. */
+/* Prefix sums of times, by node: the difference of two gives section_s() without its divisions. */
 typedef struct cut_times {
-    double compute_s, edge_s;
-    double read_s, written_s;
-    double least_s; /* shortest time of the nodes before, over all section boundaries */
+    double *compute_s, *edge_s, *read_s, *written_s;
+    double *least_s; /* shortest time of the nodes before, over all section boundaries */
+    double *time_s;  /* the same with the last section starting here */
 } cut_times;
 
-static cut_times times_before(const cm__job *j, const sums *before)
+static void times_before(const cm__job *j, const sums *before, int32_t at, cut_times *t)
 {
-    return (cut_times){.compute_s = (j->batch + j->fill - 1) * before->compute_s / j->batch,
-                       .edge_s = j->vector_scale * before->far_bytes / j->far_bytes_s,
-                       .read_s = j->vector_scale * before->read_bytes / j->far_bytes_s,
-                       .written_s = j->vector_scale * before->written_bytes / j->far_bytes_s};
+    t->compute_s[at] = (j->batch + j->fill - 1) * before->compute_s / j->batch;
+    t->edge_s[at] = j->vector_scale * before->far_bytes / j->far_bytes_s;
+    t->read_s[at] = j->vector_scale * before->read_bytes / j->far_bytes_s;
+    t->written_s[at] = j->vector_scale * before->written_bytes / j->far_bytes_s;
+}
+
+/* The times of the nodes before `to` with each start of the last section from `low` on. The compiler makes vectors of
+   the loop. */
+CM__FAST static void times_from(const cut_times *t, double section_s, int32_t low, int32_t to)
+{
+    const double *restrict compute = t->compute_s, *restrict edge = t->edge_s, *restrict read = t->read_s,
+                 *restrict least = t->least_s;
+    double *restrict out = t->time_s;
+    double end = compute[to], end_edge = edge[to], written = t->written_s[to];
+    for (int32_t from = low; from < to; from++) {
+        double compute_s = end - compute[from], edge_s = end_edge - edge[from] + read[from] + written;
+        out[from] = least[from] + section_s + (compute_s > edge_s ? compute_s : edge_s);
+    }
+}
+
+static cut_times cut_times_new(cm__ctx *ctx, int32_t count)
+{
+    double   *all = cm__alloc_array(ctx, 6 * ((size_t)count + 1), sizeof *all);
+    cut_times t;
+    double  **parts[] = {&t.compute_s, &t.edge_s, &t.read_s, &t.written_s, &t.least_s, &t.time_s};
+    for (size_t i = 0; i < 6; i++) *parts[i] = all + i * ((size_t)count + 1);
+    return t;
 }
 
 /* Finds the section boundaries that minimise the step time, by dynamic programming. A greedy choice could make a
    larger chip slower. first[i] is the start of the last section before node i. */
 static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
 {
-    cut_times *at = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *at);
-    int32_t    low = 0; /* the longest section before node `to` starts here; it never moves back */
+    cut_times t = cut_times_new(j->ctx, count);
+    int32_t   low = 0; /* the longest section before node `to` starts here; it never moves back */
     for (int32_t to = 1; to <= count; to++) {
         if (before[low].phase != before[to - 1].phase) low = to - 1;
         while (!fits(j, &before[low], &before[to])) low++;
-        cut_times end = times_before(j, &before[to]);
-        end.least_s = INFINITY;
-        for (int32_t from = to - 1; from >= low; from--) {
-            double compute_s = end.compute_s - at[from].compute_s, edge_s = end.edge_s - at[from].edge_s + at[from].read_s + end.written_s;
-            double time = at[from].least_s + j->section_s + (compute_s > edge_s ? compute_s : edge_s);
-            if (time < end.least_s) end.least_s = time, first[to] = from;
-        }
-        at[to] = end;
+        times_before(j, &before[to], to, &t);
+        times_from(&t, j->section_s, low, to);
+        t.least_s[to] = INFINITY;
+        for (int32_t from = to - 1; from >= low; from--)
+            if (t.time_s[from] < t.least_s[to]) t.least_s[to] = t.time_s[from], first[to] = from;
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allocator.c - blocks in segments; the free blocks of each pool are kept in lists by size. */
+/* allocator.c - blocks in segments; the free blocks of each pool are kept in lists of similar sizes. */
 #include "model/memory/allocator.h"
 
 #include <string.h>
@@ -20,30 +20,27 @@ typedef struct block {
     bool    small, free;
 } block;
 
-typedef struct free_block {
-    int64_t address;
-    int32_t block;
-} free_block;
-
-/* Free blocks of one size: there are many blocks, but few sizes. The block at the lowest address is taken first and
-   is stored last. */
+/* Free blocks whose sizes differ by less than 1/8, the largest first and those of equal size by descending address: the
+   block that is taken first is the last one that is large enough. */
 typedef struct free_list {
-    free_block *free_blocks;
-    int32_t     count, capacity;
+    int32_t *of;
+    int32_t  count, capacity;
 } free_list;
 
+#define EIGHTHS 3    /* bits: a list for each eighth between two powers of two */
+#define LISTS 448    /* for all sizes below 2^63 */
+#define WORDS (LISTS / 64)
+
 typedef struct pool {
-    int64_t   *sizes; /* of the lists that are not empty, in ascending order */
-    int32_t   *at;    /* their indices in `lists`; behind them, those of the emptied ones */
-    free_list *lists;
-    int32_t    count, made, cap_sizes, cap_at, cap_lists;
+    free_list lists[LISTS];
+    uint64_t  filled[WORDS]; /* a bit for each list that is not empty */
 } pool;
 
 struct cm__allocator {
     cm__ctx *ctx;
     block   *blocks;
     int32_t *unused; /* free entries of `blocks` */
-    pool     pools[2];
+    pool    *pools[2];
     int64_t  allocated, reserved, most_reserved, next_address;
     double   limit;
     int32_t  n_blocks, cap_blocks, n_unused, cap_unused;
@@ -54,88 +51,70 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
     cm__allocator *a = cm__alloc(ctx, sizeof *a);
     a->ctx = ctx;
     a->limit = limit_bytes;
+    for (int i = 0; i < 2; i++) a->pools[i] = cm__alloc(ctx, sizeof *a->pools[i]);
     return a;
 }
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
-/* The first list with blocks of at least this size. The search has no branches that nobody can predict. */
-static int32_t list_for(const pool *p, int64_t size)
+static int32_t list_of(int64_t size)
 {
-    const int64_t *at = p->sizes;
-    int32_t        n = p->count;
+    uint64_t units = (uint64_t)size / UNIT;
+    int      high = 63 - __builtin_clzll(units | 1), shift = high - EIGHTHS;
+    return shift <= 0 ? (int32_t)units : (shift << EIGHTHS) + (int32_t)(units >> shift);
+}
+
+/* The first list from `from` on that is not empty; LISTS: none. */
+static int32_t next_filled(const pool *p, int32_t from)
+{
+    int      word = from / 64;
+    uint64_t bits = from < LISTS ? p->filled[word] >> from % 64 << from % 64 : 0;
+    while (!bits && ++word < WORDS) bits = p->filled[word];
+    return bits ? word * 64 + __builtin_ctzll(bits) : LISTS;
+}
+
+/* Whether a block comes before another one on a list, or is the same. */
+static bool comes_before(const block *a, const block *b)
+{
+    return (a->size > b->size) | ((a->size == b->size) & (a->address >= b->address));
+}
+
+/* The number of blocks on the list that come before block b, including it. The search has no branches that nobody can
+   predict. */
+static int32_t place_on(const cm__allocator *a, const free_list *s, const block *b)
+{
+    const int32_t *at = s->of;
+    int32_t        n = s->count;
     while (n > 1) {
         int32_t half = n / 2;
-        at = at[half - 1] < size ? at + half : at;
+        at = comes_before(&a->blocks[at[half - 1]], b) ? at + half : at;
         n -= half;
     }
-    return n ? (int32_t)(at - p->sizes) + (*at < size) : 0;
-}
-
-/* The same for the place of an address in a list, whose addresses descend. */
-static int32_t place_on(const free_list *s, int64_t address)
-{
-    const free_block *at = s->free_blocks;
-    int32_t           n = s->count;
-    if (!n || at[n - 1].address > address) return n;
-    while (n > 1) {
-        int32_t half = n / 2;
-        at = at[half - 1].address > address ? at + half : at;
-        n -= half;
-    }
-    return (int32_t)(at - s->free_blocks) + (at->address > address);
-}
-
-static void make_list(cm__ctx *ctx, pool *p)
-{
-    p->sizes = cm__grow(ctx, p->sizes, p->made, &p->cap_sizes, sizeof *p->sizes);
-    p->at = cm__grow(ctx, p->at, p->made, &p->cap_at, sizeof *p->at);
-    p->lists = cm__grow(ctx, p->lists, p->made, &p->cap_lists, sizeof *p->lists);
-    p->lists[p->made] = (free_list){0};
-    p->at[p->made] = p->made;
-    p->made++;
-}
-
-/* Takes an emptied list, or makes one. */
-static void add_list(cm__ctx *ctx, pool *p, int32_t at, int64_t size)
-{
-    if (p->made == p->count) make_list(ctx, p);
-    int32_t list = p->at[p->count];
-    for (int32_t i = p->count++; i > at; i--) p->sizes[i] = p->sizes[i - 1], p->at[i] = p->at[i - 1];
-    p->sizes[at] = size;
-    p->at[at] = list;
-}
-
-static void drop_list(pool *p, int32_t at)
-{
-    int32_t list = p->at[at];
-    p->count--;
-    for (int32_t i = at; i < p->count; i++) p->sizes[i] = p->sizes[i + 1], p->at[i] = p->at[i + 1];
-    p->at[p->count] = list;
+    return (int32_t)(at - s->of) + (n && comes_before(&a->blocks[*at], b));
 }
 
 static void put_free(cm__allocator *a, int32_t id)
 {
-    block  *b = &a->blocks[id];
-    pool   *p = &a->pools[b->small];
-    int32_t at = list_for(p, b->size);
-    if (at == p->count || p->sizes[at] != b->size) add_list(a->ctx, p, at, b->size);
-    free_list *s = &p->lists[p->at[at]];
-    int32_t    place = place_on(s, b->address);
-    if (s->count == s->capacity)
-        s->free_blocks = cm__grow(a->ctx, s->free_blocks, s->count, &s->capacity, sizeof *s->free_blocks);
-    for (int32_t i = s->count++; i > place; i--) s->free_blocks[i] = s->free_blocks[i - 1];
-    s->free_blocks[place] = (free_block){b->address, id};
+    block     *b = &a->blocks[id];
+    pool      *p = a->pools[b->small];
+    int32_t    list = list_of(b->size);
+    free_list *s = &p->lists[list];
+    int32_t    place = place_on(a, s, b);
+    if (s->count == s->capacity) s->of = cm__grow(a->ctx, s->of, s->count, &s->capacity, sizeof *s->of);
+    if (place < s->count) memmove(s->of + place + 1, s->of + place, (size_t)(s->count - place) * sizeof *s->of);
+    s->count++;
+    s->of[place] = id;
+    p->filled[list / 64] |= (uint64_t)1 << list % 64;
     b->free = true;
 }
 
-static int32_t take_at(cm__allocator *a, pool *p, int32_t at, int32_t place)
+static int32_t take_at(cm__allocator *a, pool *p, int32_t list, int32_t place)
 {
-    free_list *s = &p->lists[p->at[at]];
-    int32_t    id = s->free_blocks[place].block;
+    free_list *s = &p->lists[list];
+    int32_t    id = s->of[place];
     s->count--;
-    for (int32_t i = place; i < s->count; i++) s->free_blocks[i] = s->free_blocks[i + 1];
-    if (!s->count) drop_list(p, at);
+    if (place < s->count) memmove(s->of + place, s->of + place + 1, (size_t)(s->count - place) * sizeof *s->of);
+    if (!s->count) p->filled[list / 64] &= ~((uint64_t)1 << list % 64);
     a->blocks[id].free = false;
     return id;
 }
@@ -143,9 +122,19 @@ static int32_t take_at(cm__allocator *a, pool *p, int32_t at, int32_t place)
 static void take_free(cm__allocator *a, int32_t id)
 {
     block  *b = &a->blocks[id];
-    pool   *p = &a->pools[b->small];
-    int32_t at = list_for(p, b->size);
-    take_at(a, p, at, place_on(&p->lists[p->at[at]], b->address));
+    pool   *p = a->pools[b->small];
+    int32_t list = list_of(b->size);
+    take_at(a, p, list, place_on(a, &p->lists[list], b) - 1);
+}
+
+/* Takes the smallest block that is large enough, of these the one at the lowest address; NONE: there is none. */
+static int32_t take_smallest(cm__allocator *a, pool *p, int64_t size)
+{
+    int32_t list = list_of(size), place = p->lists[list].count - 1;
+    while (place >= 0 && a->blocks[p->lists[list].of[place]].size < size) place--;
+    if (place >= 0) return take_at(a, p, list, place);
+    list = next_filled(p, list + 1);
+    return list < LISTS ? take_at(a, p, list, p->lists[list].count - 1) : NONE;
 }
 
 /* ---- blocks ----------------------------------------------------------------------------------------------------- */
@@ -209,16 +198,14 @@ int64_t cm__allocator_alone(int64_t bytes)
 /* Returns every completely free segment to the device. */
 static void release_cached(cm__allocator *a)
 {
-    for (int small = 0; small < 2; small++) {
-        pool *p = &a->pools[small];
-        for (int32_t at = p->count - 1; at >= 0; at--)
-            for (int32_t list = p->at[at], place = p->lists[list].count - 1; place >= 0; place--) {
-                const block *b = &a->blocks[p->lists[list].free_blocks[place].block];
+    for (int small = 0; small < 2; small++)
+        for (int32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
+            for (int32_t place = a->pools[small]->lists[list].count - 1; place >= 0; place--) {
+                const block *b = &a->blocks[a->pools[small]->lists[list].of[place]];
                 if (b->before != NONE || b->after != NONE) continue;
                 a->reserved -= b->size;
-                forget_block(a, take_at(a, p, at, place));
+                forget_block(a, take_at(a, a->pools[small], list, place));
             }
-    }
 }
 
 static int32_t new_segment(cm__allocator *a, int64_t size)
@@ -240,9 +227,8 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     if (bytes <= 0) return NOTHING;
     int64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
     bool    small = size <= SMALL_MOST;
-    pool   *p = &a->pools[small];
-    int32_t at = list_for(p, size);
-    int32_t id = at < p->count ? take_at(a, p, at, p->lists[p->at[at]].count - 1) : new_segment(a, size);
+    int32_t id = take_smallest(a, a->pools[small], size);
+    if (id == NONE) id = new_segment(a, size);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);

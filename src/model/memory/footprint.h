@@ -36,9 +36,12 @@ typedef struct cm__at_peak {
     cm_poly of[CM_CATEGORIES];
 } cm__at_peak;
 
-/* The same at each node. */
+/* The same at one node after the other: `now` is at the node that cm__alive_next() returned last. */
 typedef struct cm__alive {
-    cm_poly *of[CM_CATEGORIES];
+    const struct cm_footprint *f;
+    const int32_t *first, *next; /* lists of pieces that begin or end at each node: twice the piece, at its end 1 more */
+    int32_t        node;
+    cm_poly        now[CM_CATEGORIES];
 } cm__alive;
 
 /* A memory that programs fill, and the categories placed there. */
@@ -85,6 +88,7 @@ struct cm_footprint {
     bool              math;        /* attention is not fused: its scores are stored */
     bool              caching;     /* the runtime uses PyTorch's allocator */
     cm__strides            *strides;     /* of the step's tensors; NULL unless caching */
+    struct cm__kept_levels *kept_levels; /* peaks of memories of all footprints with the same pieces */
     struct cm__simulations *simulations; /* shared by footprints with the same allocations; NULL: none */
 };
 
@@ -134,6 +138,7 @@ void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use);
 
 /* memory.c */
 cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f);
+int32_t   cm__alive_next(cm__alive *alive); /* -1: there are no more nodes */
 /* Adds a node's memory, and its memory with the temporary, unless another node exceeds it at every batch size. */
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node);
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes); /* NULL: there is none */

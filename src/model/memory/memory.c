@@ -190,47 +190,72 @@ static void add_in_place(cm_footprint *f, int32_t *piece_of)
 
 /* ---- sums over pieces ------------------------------------------------------------------------------------------- */
 
-static cm_poly *sum_category(cm__ctx *ctx, const cm_footprint *f, cm_category c)
+static void push(int32_t *first, int32_t *next, int32_t node, int32_t entry)
 {
-    cm_poly *alive = cm__alloc_array(ctx, (size_t)f->n_nodes + 2, sizeof *alive);
-    for (int32_t p = 0; p < f->n_pieces; p++) {
-        const cm__piece *x = &f->pieces[p];
-        if (x->category != c) continue;
-        int32_t begin = x->born < 0 ? 0 : x->born, end = x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes;
-        alive[begin] = cm__poly_add(alive[begin], x->bytes);
-        alive[end] = cm__poly_add(alive[end], cm__poly_scale(x->bytes, -1));
-    }
-    for (int32_t i = 1; i < f->n_nodes; i++) alive[i] = cm__poly_add(alive[i], alive[i - 1]);
-    return alive;
+    next[entry] = first[node];
+    first[node] = entry;
 }
 
+/* The lists are in the order of the pieces. */
 cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f)
 {
-    cm__alive alive;
-    for (cm_category c = 0; c < CM_CATEGORIES; c++) alive.of[c] = sum_category(ctx, f, c);
-    return alive;
+    int32_t *first = cm__alloc_array(ctx, (size_t)f->n_nodes + 2, sizeof *first);
+    int32_t *next = cm__alloc_array(ctx, 2 * (size_t)f->n_pieces + 1, sizeof *next);
+    for (int32_t i = 0; i < f->n_nodes + 2; i++) first[i] = -1;
+    for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
+        const cm__piece *x = &f->pieces[p];
+        push(first, next, x->dies < f->n_nodes ? x->dies + 1 : f->n_nodes, 2 * p + 1);
+        push(first, next, x->born < 0 ? 0 : x->born, 2 * p);
+    }
+    return (cm__alive){.f = f, .first = first, .next = next};
 }
 
-static cm_poly all_alive(const cm__alive *alive, int32_t node)
+int32_t cm__alive_next(cm__alive *a)
 {
-    cm_poly all = alive->of[0][node];
-    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, alive->of[c][node]);
+    cm_poly  change[CM_CATEGORIES];
+    unsigned changed = 0; /* a bit for each category */
+    int32_t  node = a->node++;
+    if (node >= a->f->n_nodes) return -1;
+    for (int32_t e = a->first[node]; e >= 0; e = a->next[e]) {
+        const cm__piece *x = &a->f->pieces[e / 2];
+        cm_poly          bytes = e % 2 ? cm__poly_scale(x->bytes, -1) : x->bytes, *of = &change[x->category];
+        *of = changed >> x->category & 1 ? cm__poly_add(*of, bytes) : bytes;
+        changed |= 1u << x->category;
+    }
+    for (cm_category c = 0; changed >> c; c++)
+        if (changed >> c & 1) a->now[c] = cm__poly_add(change[c], a->now[c]);
+    return node;
+}
+
+static cm_poly all_alive(const cm__alive *alive)
+{
+    cm_poly all = alive->now[0];
+    for (cm_category c = 1; c < CM_CATEGORIES; c++) all = cm__poly_add(all, alive->now[c]);
     return all;
 }
 
-/* The sums of all nodes are needed only to find the peaks, of which there are few. */
+/* Bytes of each category at the peaks, of which there are few: these are found first. */
+static void describe_peaks(cm_footprint *f, cm__alive alive, cm__ctx *scratch)
+{
+    const cm__summits *s = &f->summits;
+    bool              *peak = cm__alloc_array(scratch, (size_t)f->n_nodes + 1, sizeof *peak);
+    f->peaks = cm__alloc_array(f->ctx, (size_t)s->count + 1, sizeof *f->peaks);
+    for (int32_t i = 0; i < s->count; i++) peak[s->list[i].node] = true;
+    for (int32_t node; (node = cm__alive_next(&alive)) >= 0;)
+        for (int32_t i = 0; peak[node] && i < s->count; i++)
+            if (s->list[i].node == node) memcpy(f->peaks[i].of, alive.now, sizeof alive.now);
+}
+
 static void sum_up(cm_footprint *f)
 {
     cm__ctx  *scratch = cm__scratch_new(f->ctx);
-    cm__alive alive = cm__alive_of(scratch, f);
+    cm__alive start = cm__alive_of(scratch, f), alive = start;
     f->temporary = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
-    for (int32_t i = 0; i < f->n_nodes; i++) {
+    for (int32_t i; (i = cm__alive_next(&alive)) >= 0;) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        cm__summit_add(f->ctx, &f->summits, all_alive(&alive, i), &f->temporary[i], i);
+        cm__summit_add(f->ctx, &f->summits, all_alive(&alive), &f->temporary[i], i);
     }
-    f->peaks = cm__alloc_array(f->ctx, (size_t)f->summits.count + 1, sizeof *f->peaks);
-    for (int32_t i = 0; i < f->summits.count; i++)
-        for (cm_category c = 0; c < CM_CATEGORIES; c++) f->peaks[i].of[c] = alive.of[c][f->summits.list[i].node];
+    describe_peaks(f, start, scratch);
     cm__scratch_free(scratch);
 }
 

@@ -9,6 +9,8 @@
  * laid out in tiles: it fills the chip and still fits.
  */
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include "model/memory/footprint.h"
 
@@ -66,31 +68,98 @@ static double share_of(cm_footprint *f, const cm_footprint *like, cm_category c)
     return f->largest_bytes[c];
 }
 
+/* Bytes at batch size 1. */
+static double one_sample(const cm_tensor *t)
+{
+    double bytes = (double)cm_dtype_size(t->dtype);
+    for (int32_t i = 0; i < t->rank; i++) bytes *= (double)(t->dims[i].per_batch + t->dims[i].fixed);
+    return bytes;
+}
+
 /* Activations of one sample that a node reads and writes, independent of the batch size. */
-static cm_poly working_set(const cm_footprint *f, int32_t node)
+static double working_set(const cm_footprint *f, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
-    cm_poly        sum = {{0}};
+    double         sum = 0;
     for (int32_t k = 0; k < n->n_inputs + n->n_outputs; k++) {
         int32_t t = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
         if (t < 0) continue;
         cm_role role = cm__t(f->step, t)->role;
         if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_GRADIENT || role == CM_ROLE_SAVED || role == CM_ROLE_INPUT)
-            sum = cm__poly_add(sum, cm_tensor_bytes(cm__t(f->step, t)));
+            sum += one_sample(cm__t(f->step, t));
     }
-    return cm__poly_const(cm__poly_at(&sum, 1));
+    return sum;
 }
 
-/* A level of a footprint of the same pieces with the same contents; NULL: none. */
-static const cm__level *same_level(const cm_footprint *like, const cm_footprint *f, const cm__level *level)
+/* ---- peaks of levels, kept for other devices --------------------------------------------------------------------- */
+
+typedef struct kept_level {
+    struct kept_level *next;
+    cm__level          level;
+    double             library_bytes;
+    cm__summit         summits[];
+} kept_level;
+
+typedef struct cm__kept_levels {
+    pthread_mutex_t lock;
+    kept_level     *first;
+} cm__kept_levels;
+
+static void release(void *levels)
 {
-    for (int32_t l = 0; like && l < like->n_levels && like->library_bytes == f->library_bytes; l++) {
-        const cm__level *other = &like->levels[l];
-        bool             same = memcmp(other->holds, level->holds, sizeof other->holds) == 0;
-        if (same && other->extra.c[0] == level->extra.c[0] && !other->sectioned) return other;
+    cm__kept_levels *l = levels;
+    for (kept_level *k = l->first, *next; k; k = next) {
+        next = k->next;
+        free(k);
     }
-    return NULL;
+    pthread_mutex_destroy(&l->lock);
 }
+
+static cm__kept_levels *kept_levels_new(cm__ctx *ctx)
+{
+    cm__kept_levels *l = cm__alloc(ctx, sizeof *l);
+    if (pthread_mutex_init(&l->lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
+    cm__defer(ctx, release, l);
+    return l;
+}
+
+/* Only sections depend on the size of the memory: an operator that exceeds it is laid out in tiles. */
+static bool same_peaks(const kept_level *k, const cm_footprint *f, const cm__level *level)
+{
+    const cm__level *other = &k->level;
+    return k->library_bytes == f->library_bytes && memcmp(other->holds, level->holds, sizeof other->holds) == 0 &&
+           other->extra.c[0] == level->extra.c[0] && other->sectioned == level->sectioned &&
+           (!level->sectioned || other->capacity_bytes == level->capacity_bytes);
+}
+
+/* Levels are kept as long as the footprint that found the pieces, so that summits need not be copied. */
+static bool find_kept(const cm_footprint *f, cm__level *level)
+{
+    cm__kept_levels *l = f->kept_levels;
+    pthread_mutex_lock(&l->lock);
+    const kept_level *k = l->first;
+    while (k && !same_peaks(k, f, level)) k = k->next;
+    pthread_mutex_unlock(&l->lock);
+    if (k) level->summits = k->level.summits;
+    return k;
+}
+
+/* Threads that find the same peaks at the same time keep equal ones. Without memory, they are not kept. */
+static void keep(const cm_footprint *f, const cm__level *level)
+{
+    size_t      bytes = (size_t)level->summits.count * sizeof *level->summits.list;
+    kept_level *k = malloc(sizeof *k + bytes);
+    if (!k) return;
+    *k = (kept_level){.level = *level, .library_bytes = f->library_bytes};
+    memcpy(k->summits, level->summits.list, bytes);
+    k->level.summits.list = k->summits;
+    pthread_mutex_lock(&f->kept_levels->lock);
+    k->next = f->kept_levels->first;
+    f->kept_levels->first = k;
+    pthread_mutex_unlock(&f->kept_levels->lock);
+}
+
+/* ---- levels ----------------------------------------------------------------------------------------------------- */
 
 /* Finds the peaks of a level with a part of the categories, or with sections. */
 static void add_summits(cm_footprint *f, cm__level *level)
@@ -98,12 +167,12 @@ static void add_summits(cm_footprint *f, cm__level *level)
     static const cm__temporary none = {.least_batch = 0};
     cm__ctx  *scratch = cm__scratch_new(f->ctx);
     cm__alive alive = cm__alive_of(scratch, f);
-    for (int32_t i = 0; i < f->n_nodes; i++) {
+    for (int32_t i; (i = cm__alive_next(&alive)) >= 0;) {
         cm_poly sum = level->extra;
         bool    section = level->sectioned && f->step->nodes[i].phase != CM_UPDATE;
-        if (section) sum = cm__poly_add(sum, working_set(f, i));
+        if (section) sum.c[0] += working_set(f, i);
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
-            if (level->holds[c] && !section) sum = cm__poly_add(sum, alive.of[c][i]);
+            if (level->holds[c] && !section) sum = cm__poly_add(sum, alive.now[c]);
         if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
         if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
         cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
@@ -111,7 +180,7 @@ static void add_summits(cm_footprint *f, cm__level *level)
     cm__scratch_free(scratch);
 }
 
-static void raise_summits(cm_footprint *f, cm__level *level, bool sections, const cm_footprint *like)
+static void raise_summits(cm_footprint *f, cm__level *level, bool sections)
 {
     bool on_chip = cm_device_memory(f->device, level->memory)->place == CM_PLACE_ON_CHIP;
     bool everything = level->extra.c[0] == 0, nothing = everything;
@@ -122,13 +191,14 @@ static void raise_summits(cm_footprint *f, cm__level *level, bool sections, cons
     if (everything && !(sections && on_chip)) level->summits = f->summits;
     if ((everything || nothing) && !(sections && on_chip)) return;
     level->sectioned = sections && on_chip;
-    const cm__level *same = level->sectioned ? NULL : same_level(like, f, level);
-    if (same) level->summits = same->summits;
-    else add_summits(f, level);
+    if (find_kept(f, level)) return;
+    add_summits(f, level);
+    keep(f, level);
 }
 
 void cm__place_categories(cm_footprint *f, const cm_footprint *like)
 {
+    f->kept_levels = like ? like->kept_levels : kept_levels_new(f->ctx);
     list_levels(f);
     if (!f->n_levels) return;
     bool sections = cm_device_get_info(f->device)->style == CM_STYLE_SECTIONS;
@@ -140,7 +210,7 @@ void cm__place_categories(cm_footprint *f, const cm_footprint *like)
         f->levels[spills ? f->n_levels - 1 : l].holds[c] = true;
         if (p.streamed && l > 0) f->levels[0].extra.c[0] += share_of(f, like, c);
     }
-    for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections, like);
+    for (int32_t l = 0; l < f->n_levels; l++) raise_summits(f, &f->levels[l], sections);
 }
 
 /* If there is only one memory, its use is what the allocator reserves, plus the context. */

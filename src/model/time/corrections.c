@@ -78,8 +78,9 @@ double cm__correction_factor(const cm_device *device, const cm__call *call, bool
 
 bool cm__corrected_as(const cm_device *device, const cm__call *call, cm__call *other)
 {
-    cm__correction kind = cm__correction_of(call);
-    if (kind != CM__CORRECT_DENSE_NHWC || !device->corrections[kind].known) return false;
+    bool convolves = call->op == CM__CALL_CONV || call->op == CM__CALL_CONV3D;
+    if (!convolves || !device->corrections[CM__CORRECT_DENSE_NHWC].known) return false;
+    if (cm__correction_of(call) != CM__CORRECT_DENSE_NHWC) return false;
     *other = *call;
     other->sizes[call->op == CM__CALL_CONV ? (int)CM__CONV_GROUPS : (int)CM__CONV3D_GROUPS] = 1;
     return true;

@@ -25,29 +25,106 @@ static int differences(const cm__rows *a, const cm__rows *b)
 
 /* ---- kriging ---------------------------------------------------------------------------------------------------- */
 
-/* Matérn covariance, once differentiable, of four squared distances. */
-static inline cm__four covariance(cm__four squared)
-{
-    cm__four q;
-    for (int i = 0; i < 4; i++) q[i] = SQRT3 * sqrtf(squared[i]);
-    return (1 + q) * cm__four_exp(-q);
-}
-
-_Static_assert(CM__NEIGHBOURS % 4 == 0, "rows are processed four numbers at a time");
+#define EIGHT 8
+enum { WIDE = (CM__NEIGHBOURS + 4 + EIGHT - 1) / EIGHT * EIGHT };
 
 /* The equations of kriging: a row for each neighbour, with its covariances to the neighbours, and behind them the
-   columns for which the equations are solved. */
-enum { ONES = CM__NEIGHBOURS, NEAR, VALUES, COLUMNS = CM__NEIGHBOURS + 4 };
-typedef float equations[CM__NEIGHBOURS][COLUMNS];
+   columns for which the equations are solved. Only the upper part of the covariances is used. */
+enum { ONES = CM__NEIGHBOURS, NEAR, VALUES };
+typedef float equations[CM__NEIGHBOURS][WIDE];
+
+/* What is known of the neighbours, a number for each: its features, and for each table that one of them is from, the
+   squared distance of its table to that one, and the covariance of rows of one table. */
+typedef struct described {
+    float of[CM__FEATURES][WIDE];
+    float apart[CM__NEIGHBOURS][WIDE], alike[CM__NEIGHBOURS][WIDE];
+    int   table[CM__NEIGHBOURS]; /* of each neighbour: the row of `apart` and `alike` */
+} described;
+
+static void describe_table(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int32_t a, float *away,
+                           float *alike)
+{
+    int32_t last = -1;
+    float   between = 0;
+    memset(away, 0, WIDE * sizeof *away);
+    memset(alike, 0, WIDE * sizeof *alike);
+    for (int j = 0; j < n->count; j++) {
+        int32_t b = n->of[j].table;
+        if (b != last) between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
+        last = b;
+        away[j] = between;
+        alike[j] = a == b ? (float)s->alike : 0;
+    }
+}
+
+static void describe(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, described *d)
+{
+    int32_t seen[CM__NEIGHBOURS];
+    int     tables_seen = 0;
+    for (int f = 0; f < count; f++) memset(d->of[f] + n->count, 0, (size_t)(WIDE - n->count) * sizeof **d->of);
+    for (int i = 0; i < n->count; i++) {
+        int32_t a = n->of[i].table;
+        int     at = 0;
+        cm__row_features(&tables[a], n->of[i].row, count, &d->of[0][i], WIDE);
+        while (at < tables_seen && seen[at] != a) at++;
+        d->table[i] = at;
+        if (at < tables_seen) continue;
+        seen[tables_seen++] = a;
+        describe_table(n, tables, s, a, d->apart[at], d->alike[at]);
+    }
+}
 
 static inline void put(float *to, cm__four x) { memcpy(to, &x, sizeof x); }
 
-/* Columns from `column` to column + 3 of row i, less their projections on the rows before. */
-static inline cm__four reduced(equations k, int i, int column)
+_Static_assert(CM__NEIGHBOURS % 4 == 0 && VALUES < ONES + 4, "rows are divided four numbers at a time");
+
+/* Matérn covariance, once differentiable, of squared distances. */
+static inline void eight_covariances(float *x)
 {
-    cm__four left = cm__four_at(&k[i][column]);
-    for (int j = 0; j < i; j++) left -= k[j][i] * cm__four_at(&k[j][column]);
-    return left;
+    cm__eight q, covariance;
+    for (int i = 0; i < EIGHT; i++) x[i] = sqrtf(x[i]);
+    q = SQRT3 * *(cm__eight *)x;
+    covariance = -q;
+    cm__eight_exp(&covariance);
+    *(cm__eight *)x = (1 + q) * covariance;
+}
+
+/* Squared distances of neighbour i and the eight from `from` on. The order of the sum is that of nearest.c. */
+static inline void eight_distances(const described *d, int count, int i, int from, float *out)
+{
+    cm__eight sum = {0};
+    for (int f = count - 4; f >= 0; f -= 4) {
+        const float *x = d->of[f];
+        cm__eight    a = x[i] - *(const cm__eight *)(x + from);
+        cm__eight    b = x[WIDE + i] - *(const cm__eight *)(x + WIDE + from);
+        cm__eight    c = x[2 * WIDE + i] - *(const cm__eight *)(x + 2 * WIDE + from);
+        cm__eight    e = x[3 * WIDE + i] - *(const cm__eight *)(x + 3 * WIDE + from);
+        sum += (a * a + b * b) + (c * c + e * e);
+    }
+    *(cm__eight *)out = sum + *(const cm__eight *)(d->apart[d->table[i]] + from);
+}
+
+CM__FAST static void covariances(const described *d, int neighbours, int count, equations k)
+{
+    for (int i = 0; i < neighbours; i++) {
+        const float *alike = d->alike[d->table[i]];
+        for (int from = i / EIGHT * EIGHT; from < neighbours; from += EIGHT) {
+            float *out = k[i] + from;
+            eight_distances(d, count, i, from, out);
+            eight_covariances(out);
+            *(cm__eight *)out += *(const cm__eight *)(alike + from);
+        }
+    }
+}
+
+/* Row i of the equations from column `from` on, less its projections on the rows before. */
+static inline void project(equations k, int i, int from)
+{
+    for (int at = from; at < WIDE; at += EIGHT) {
+        cm__eight left = *(const cm__eight *)&k[i][at];
+        for (int j = 0; j < i; j++) left -= k[j][i] * *(const cm__eight *)&k[j][at];
+        *(cm__eight *)&k[i][at] = left;
+    }
 }
 
 /* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
@@ -55,12 +132,11 @@ static inline cm__four reduced(equations k, int i, int column)
 CM__FAST static void reduce(equations k, int n)
 {
     for (int i = 0; i < n; i++) {
-        int      group = i & ~3;
-        cm__four left = reduced(k, i, group);
-        float    root = sqrtf(fmaxf(left[i & 3], LEAST)), pivot = left[i & 3] / root;
-        put(&k[i][group], left / root);
-        for (int at = group + 4; at < n; at += 4) put(&k[i][at], reduced(k, i, at) / root);
-        put(&k[i][ONES], reduced(k, i, ONES) / pivot);
+        int from = i / EIGHT * EIGHT;
+        project(k, i, from);
+        float root = sqrtf(fmaxf(k[i][i], LEAST)), pivot = k[i][i] / root;
+        for (int c = from; c < ONES; c += 4) put(&k[i][c], cm__four_at(&k[i][c]) / root);
+        put(&k[i][ONES], cm__four_at(&k[i][ONES]) / pivot);
     }
 }
 
@@ -71,65 +147,23 @@ static double dot(equations k, int a, int b, int n)
     return sum;
 }
 
-/* Squared distances of neighbour i to neighbours 0 to i - 1, four of these at a time. of: each feature of all
-   neighbours. The order of the sum is that of nearest.c. */
-static inline void distances(float of[][CM__NEIGHBOURS], int count, int i, float *out)
-{
-    cm__four sum[CM__NEIGHBOURS / 4] = {{0}};
-    for (int f = count - 4; f >= 0; f -= 4) {
-        cm__four x[4];
-        for (int n = 0; n < 4; n++) x[n] = of[f + n][i] - (cm__four){0};
-        for (int j = 0; j < i; j += 4) {
-            cm__four a = x[0] - cm__four_at(of[f] + j), b = x[1] - cm__four_at(of[f + 1] + j),
-                     c = x[2] - cm__four_at(of[f + 2] + j), d = x[3] - cm__four_at(of[f + 3] + j);
-            sum[j / 4] += (a * a + b * b) + (c * c + d * d);
-        }
-    }
-    memcpy(out, sum, sizeof sum);
-}
-
-/* Neighbours of one table often follow each other, so that the distance between two tables is used again. squared: on
-   entry between features alone. */
-static inline void covariances_of(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int i, float *squared,
-                           equations k)
-{
-    int32_t a = n->of[i].table, last = a;
-    float   between = 0, alike = (float)s->alike;
-    for (int j = 0; j < i; j++) {
-        int32_t b = n->of[j].table;
-        if (b != last) between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
-        last = b;
-        squared[j] += between;
-    }
-    for (int j = 0; j < i; j += 4) {
-        cm__four four = covariance(cm__four_at(squared + j));
-        for (int at = j; at < i && at < j + 4; at++) k[at][i] = four[at - j] + (n->of[at].table == a ? alike : 0);
-    }
-    k[i][i] = (float)(1 + s->alike + s->noise);
-}
-
-CM__FAST static void covariances(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, equations k)
-{
-    float of[CM__FEATURES][CM__NEIGHBOURS], squared[CM__NEIGHBOURS];
-    memset(of, 0, (size_t)count * sizeof *of);
-    for (int i = 0; i < n->count; i++)
-        cm__row_features(&tables[n->of[i].table], n->of[i].row, count, &of[0][i], CM__NEIGHBOURS);
-    for (int i = 0; i < n->count; i++) {
-        distances(of, count, i, squared);
-        covariances_of(n, tables, s, i, squared, k);
-    }
-}
-
 /* Ordinary kriging of the neighbours' values. Half of the factorisation is enough: only products of pairs are
    needed. */
 static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t home, int count, const cm__scales *s)
 {
-    equations k = {{0}};
-    covariances(n, tables, count, s, k);
+    equations k;
+    described d;
+    float     near[WIDE] = {0};
+    for (int i = 0; i < n->count; i++) near[i] = n->of[i].squared;
+    for (int i = 0; i < n->count; i += EIGHT) eight_covariances(near + i);
+    describe(n, tables, count, s, &d);
+    covariances(&d, n->count, count, k);
     for (int i = 0; i < n->count; i++) {
+        k[i][i] = (float)(1 + s->alike + s->noise);
         k[i][ONES] = 1;
-        k[i][NEAR] = covariance((cm__four){n->of[i].squared})[0] + (n->of[i].table == home ? (float)s->alike : 0);
+        k[i][NEAR] = near[i] + (n->of[i].table == home ? (float)s->alike : 0);
         k[i][VALUES] = tables[n->of[i].table].values[n->of[i].row];
+        k[i][VALUES + 1] = 0;
     }
     reduce(k, n->count);
     double mean = dot(k, ONES, VALUES, n->count) / dot(k, ONES, ONES, n->count);

@@ -129,37 +129,56 @@ static void search_block(const search *s, int32_t block)
     }
 }
 
-/* Blocks that may have a near row. */
+/* Blocks that may have a near row, and behind them infinitely far ones up to a multiple of four. */
 typedef struct pending {
     float   squared[BLOCKS];
     int32_t block[BLOCKS], count;
 } pending;
 
-/* Removes the nearest block, and those that are farther away than `most`. Returns the nearest one; -1: none is left. */
-static int32_t take_nearest(pending *p, float most)
+_Static_assert(BLOCKS % 4 == 0 && CM__BOXES == 4, "distances are compared four at a time");
+
+/* The index of the nearest block; -1: none is as near as `most`. */
+CM__FAST static int32_t nearest_of(const pending *p, float most)
 {
-    int32_t left = 0, nearest = 0;
-    for (int32_t i = 0; i < p->count; i++) {
-        p->squared[left] = p->squared[i];
-        p->block[left] = p->block[i];
-        if (p->squared[left] < p->squared[nearest]) nearest = left;
-        left += p->squared[left] <= most;
+    cm__four least_of = cm__four_at(p->squared);
+    for (int32_t i = 4; i < p->count; i += 4) least_of = cm__four_least(least_of, cm__four_at(p->squared + i));
+    float least = fminf(fminf(least_of[0], least_of[1]), fminf(least_of[2], least_of[3]));
+    if (isinf(least) || least > most) return -1;
+    int32_t at = 0;
+    while (!cm__four_any(cm__four_at(p->squared + at) == least)) at += 4;
+    while (p->squared[at] != least) at++;
+    return at;
+}
+
+/* Removes blocks that are farther away than `most`, or taken already. */
+static void remove_far(pending *p, float most)
+{
+    int32_t left = 0;
+    for (int32_t i = 0; i < p->count; i += 4) {
+        if (!cm__four_any(cm__four_at(p->squared + i) <= most)) continue;
+        for (int32_t at = i; at < i + 4; at++) {
+            p->block[left] = p->block[at];
+            p->squared[left] = p->squared[at];
+            left += p->squared[left] <= most;
+        }
     }
-    if (!left) return p->count = 0, -1;
-    int32_t block = p->block[nearest];
-    p->count = left - 1;
-    p->squared[nearest] = p->squared[left - 1];
-    p->block[nearest] = p->block[left - 1];
-    return block;
+    p->count = left;
+    while (left % 4) p->squared[left++] = INFINITY;
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
 static void search_blocks(const search *s, int32_t first, int32_t count)
 {
-    pending p = {.count = count};
+    pending p; /* large: only what is used is written */
+    bool    bounded = false;
+    p.count = count;
     for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, p.squared + i);
-    for (int32_t i = 0; i < count; i++) p.block[i] = first + i;
-    for (int32_t block; (block = take_nearest(&p, most_of(s->found))) >= 0;) search_block(s, block);
+    for (int32_t i = 0; i < least((count + 3) / 4 * 4, BLOCKS); i++) p.block[i] = first + i;
+    for (int32_t at; p.count && (at = nearest_of(&p, most_of(s->found))) >= 0;) {
+        p.squared[at] = INFINITY;
+        search_block(s, p.block[at]);
+        if (!bounded && !isinf(most_of(s->found))) bounded = true, remove_far(&p, most_of(s->found));
+    }
 }
 
 void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t table, const float *features, int count,

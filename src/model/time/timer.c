@@ -172,8 +172,8 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     cm__timed timed = by_tables(t, c);
     if (!is_gpu(t) || timed.how == CM_HOW_MEASURED) return timed;
-    bool far = timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c);
-    if (far && cm__is_vector_product(c) && t->limits.memory_bytes_s > 0)
+    bool vector = cm__is_vector_product(c) && t->limits.memory_bytes_s > 0;
+    if (vector && (timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c)))
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;

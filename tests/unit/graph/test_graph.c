@@ -215,7 +215,7 @@ TEST(alive_bytes_are_summed)
     static const double activations[] = {2, 2, 3, 4, 3, 4}; /* with x */
     cm_totals totals;
     fan_out_over_views();
-    for (int i = 0; i < 6; i++) poly_is(g->alive_bytes[i], W, activations[i] * A, 0);
+    for (int i = 0; i < 6; i++) poly_is(cm__alive_bytes(g->ctx, g)[i], W, activations[i] * A, 0);
     cm_graph_totals(g, 5, &totals);
     assert_true(totals.peak_bytes == W + 4 * A * 5);
     assert_int_equal(totals.peak_node, 3); /* the first to reach it */
@@ -225,7 +225,7 @@ TEST(constants_take_no_memory)
 {
     cm__output(g, op(CM_OP_ADD, IN(input("B,4"), number(1))));
     cm__lifetimes(g);
-    poly_is(g->alive_bytes[0], 0, 2 * 4 * 4, 0);
+    poly_is(cm__alive_bytes(g->ctx, g)[0], 0, 2 * 4 * 4, 0);
 }
 
 TEST(unread_outputs_live_while_their_node_runs)
@@ -236,8 +236,8 @@ TEST(unread_outputs_live_while_their_node_runs)
     cm__output(g, op(CM_OP_RELU, IN(y)));
     cm__lifetimes(g);
     assert_int_equal(cm__t(g, mask)->dies, 0);
-    poly_is(g->alive_bytes[0], 0, 4 * 4 + 4 * 4 + 4 * 1, 0);
-    poly_is(g->alive_bytes[1], 0, 4 * 4 + 4 * 4 + 4 * 4, 0);
+    poly_is(cm__alive_bytes(g->ctx, g)[0], 0, 4 * 4 + 4 * 4 + 4 * 1, 0);
+    poly_is(cm__alive_bytes(g->ctx, g)[1], 0, 4 * 4 + 4 * 4 + 4 * 4, 0);
 }
 
 /* ---- totals ----------------------------------------------------------------------------------------------------- */

@@ -116,7 +116,7 @@ TEST(copies_count_into_memory)
     int32_t y = OP(RESHAPE, IN(transposed(hidden("B,3,4"), 0, 2, 1)), INTS(SHAPE, -1, 12));
     cm__output(g, y);
     cm__finish(g, CM_FUSE_NONE);
-    poly_is(g->alive_bytes[g->n_nodes - 1], 0, 3 * 4 * 12, 0); /* x, tanh, the copy */
+    poly_is(cm__alive_bytes(g->ctx, g)[g->n_nodes - 1], 0, 3 * 4 * 12, 0); /* x, tanh, the copy */
 }
 
 int main(void)

@@ -182,7 +182,7 @@ TEST(memory_of_a_small_step)
     assert_int_equal(step->n_nodes, (int)COUNT(order));
     for (size_t i = 0; i < COUNT(order); i++) {
         assert_string_equal(cm_node_type(&step->nodes[i]), order[i]);
-        poly_is(step->alive_bytes[i], alive[i].weights * W + alive[i].numbers * NUMBER, alive[i].activations * A, 0);
+        poly_is(cm__alive_bytes(step->ctx, step)[i], alive[i].weights * W + alive[i].numbers * NUMBER, alive[i].activations * A, 0);
     }
 }
 

@@ -84,7 +84,7 @@ TEST(state_counts_into_memory)
 {
     for (size_t i = 0; i < COUNT(optimizers); i++) {
         update_of(optimizers[i].optimizer, CM_PRECISION_FP32);
-        poly_is(step->alive_bytes[step->n_nodes - 1], 4 * (2 + optimizers[i].states) * P + 4, 4 * (8 + 6) + 8, 0);
+        poly_is(cm__alive_bytes(step->ctx, step)[step->n_nodes - 1], 4 * (2 + optimizers[i].states) * P + 4, 4 * (8 + 6) + 8, 0);
     }
 }
 

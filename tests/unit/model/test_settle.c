@@ -106,6 +106,9 @@ static void test_refused(void **state)
     fused.runtime = whole.runtime = CM_RUNTIME_TORCH_COMPILE;
     assert_int_equal(status_of(gpu, fused), CM_ERR_UNSUPPORTED); /* it fuses by itself */
     assert_int_equal(status_of(gpu, whole), CM_OK);
+    cm_step_options many = {.steps_per_call = 8}; /* calls of whole graphs */
+    assert_int_equal(status_of(gpu, many), CM_ERR_UNSUPPORTED);
+    assert_int_equal(status_of(wafer, many), CM_OK);
     cm_step_options old = {.train.software = 2022}; /* says what PyTorch did, and nothing about a wafer */
     assert_int_equal(status_of(wafer, old), CM_OK);
     cm_device_free(gpu);
