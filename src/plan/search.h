@@ -27,6 +27,9 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *shared, const cm_graph *g
 /* The calls of one device of a plan, of which only the sizes that divide a layer count. */
 const cm__common *cm__shared_common(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
                                     cm_runtime runtime, const cm_plan *plan);
+/* The same, with calls of only one of several equal layers (graph/twins.h). */
+const cm__common *cm__shared_layers(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan);
 
 /* Costs of one model's layers on `tp` devices, at one micro-batch. */
 typedef struct cm__cost {
@@ -131,6 +134,8 @@ typedef struct cm__outcome {
 
 /* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. */
 bool cm__find_plan(cm__finding *finding, const cm_plan *plan, cm__outcome *out);
+/* The time alone, which takes a third as long; false: the device has execution rules of its own. */
+bool cm__time_plan(cm__finding *finding, const cm_plan *plan, double *step_s);
 
 /* counts.c */
 /* The best plan for a number of devices. */
