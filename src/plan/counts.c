@@ -100,12 +100,8 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
     cm_search_options o = *options;
     cm__finding       finding = {.ctx = ctx, .o = &o, .forward = forward, .device = device, .m = c.m,
                                  .iterations = 1, .usd_s = NAN, .watts = NAN};
-    c.native = c.m->whole && cm_device_get_info(device)->style == CM_STYLE_KERNELS;
-    for (cm__model *m = c.m; m; m = m->sharded) {
-        m->usual = true;
-        m->native = c.native;
-        if (c.native) m->whole = false; /* every plan is possible; its estimate orders the plans */
-    }
+    c.native = cm__model_runs_operators(c.m);
+    for (cm__model *m = c.m; m; m = m->sharded) m->usual = true;
     for (int32_t i = 0; i < n_counts; i++) {
         c.best = (cm__best){0};
         c.places = 0;

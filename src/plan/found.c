@@ -42,6 +42,16 @@ cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device 
     return m;
 }
 
+bool cm__model_runs_operators(cm__model *m)
+{
+    bool native = m->whole && cm_device_get_info(m->device)->style == CM_STYLE_KERNELS;
+    for (; native && m; m = m->sharded) {
+        m->usual = m->native = true;
+        m->whole = false;
+    }
+    return native;
+}
+
 /* The step of a plan; plans with the same weights and recomputation share one. */
 static const cm_graph *step_with(cm__finding *f, const cm_train_options *train)
 {

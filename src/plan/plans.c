@@ -268,6 +268,7 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
     s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
+    cm__model_runs_operators(s.m);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

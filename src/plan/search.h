@@ -115,6 +115,10 @@ void         cm__space(const cm__model *m, int32_t devices, int64_t global_batch
 cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
                          cm__plan_shared *shared);
 
+/* If the device runs operator by operator, but by its own execution rules (TPUs, Trainium): all plans in common use are
+   possible, and estimates kernel by kernel order them. Returns whether this is so. */
+bool       cm__model_runs_operators(cm__model *m);
+
 /* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
 typedef struct cm__finding {
     cm__ctx                 *ctx;
