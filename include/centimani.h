@@ -943,6 +943,7 @@ typedef struct cm_search_options {
     void (*progress)(void *user, const cm_search_progress *progress); /* NULL: none */
     void            *user;
     const volatile bool *stop; /* set it to true to end the search with the best plans so far; NULL: never */
+    bool             distinct; /* only the best of all plans with the same tp, cp, pp, ep and micro-batch */
 } cm_search_options;
 
 typedef struct cm_found {

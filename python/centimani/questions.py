@@ -529,8 +529,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
          n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
          objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
-         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, threads: Optional[int] = None,
-         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
+         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -557,6 +557,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     tokens: tokens of the whole training, such as 300B
     within: longest time of the whole training: 24h, 30d
     pareto: only plans that no other plan beats in both time and memory
+    distinct: only the best of all plans with the same tp, cp, pp, ep and micro-batch
     threads: threads of the search (default: one per core)
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
@@ -566,8 +567,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
         "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels,
         "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
         "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
-        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads,
-        "--what-if": what_if, "--price-basis": price_basis})
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,

@@ -99,6 +99,7 @@ typedef struct cm__best {
     uint64_t   evaluated, feasible;
     uint64_t   too_slow;               /* plans that fit but exceed the time limit */
     double     fastest_s, least_bytes; /* shortest step of those; smallest peak of all plans; 0: none */
+    bool       distinct;               /* one plan for each set of sizes and each recomputation */
 } cm__best;
 
 /* costs.c */
@@ -162,5 +163,6 @@ void     cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index,
                       cm__best *best);
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *plan); /* number of plans at a place */
 void     cm__best_merge(cm__best *best, const cm__best *other);
+bool     cm__same_sizes(const cm_plan *a, const cm_plan *b); /* tp, cp, pp, ep and micro-batch */
 
 #endif
