@@ -8,7 +8,7 @@
  *
  * An adapter of low rank is two products in a row. Beside a product that divides columns, every device computes the whole
  * first one and its columns of the second. Beside a product that divides rows, the first one does so too, and its narrow
- * sum is multiplied by the whole second one. Neither exchanges hidden states, as in NeMo and Megatron Bridge.
+ * sum is multiplied by the whole second one. Neither exchanges hidden states.
  */
 #include "graph/split.h"
 

@@ -248,9 +248,12 @@ static at_place place_of(const cm__model *m, int32_t cost, const cm_plan *p)
     return at;
 }
 
-#define MEGATRON_FSDP 2025 /* github.com/NVIDIA/Megatron-LM, CHANGELOG.md: fully sharded data parallelism since Core 0.11 */
+/* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of optimizer
+   states at 0.11; that both are of 2025 is from memory. */
+#define MEGATRON_FSDP 2025
 
-/* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights, and offloads nothing. */
+/* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights. Offloading of activations,
+   which it has since Core 0.5, is not searched there. */
 static bool shards_states_only(const cm__model *m)
 {
     return m->runtime == CM_RUNTIME_MEGATRON && m->step->software && m->step->software < MEGATRON_FSDP;
