@@ -35,6 +35,8 @@ typedef struct settings {
     cm__script_options script;
     int64_t           entry;
     bool              fewest;
+    const char       *largest;       /* other models of rank --largest */
+    double            per_parameter; /* tokens of the job for each parameter; 0: not given */
     cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];
@@ -108,6 +110,10 @@ int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);
+/* largest.c: runs a job for each model of --largest, the largest first, until one meets the limits. */
+typedef int job_runner(settings *s, cm_job **refused);
+int    run_largest(settings *s, job_runner *run);
+double model_parameters(const settings *s, const char *model); /* 0: it cannot be read, and a message was printed */
 int  run_results(settings *s);
 int  run_report(settings *s);
 int  run_serve(settings *s);

@@ -46,18 +46,21 @@ static int write_script(const settings *s, const cm__job_report *report, cm_diag
     return code;
 }
 
-static int run_job(settings *s)
+/* refused: takes the job if nothing meets its limits, instead of a report; NULL: it is reported. */
+static int run_job(settings *s, cm_job **refused)
 {
     cm_job *job;
     cm_diag diag = {0};
     bool    terminal = isatty(STDERR_FILENO) && notes() == stderr;
     s->job.rank = s->rank;
     s->job.offers = own_offers(s);
+    if (s->per_parameter > 0) s->job.rank.tokens = s->per_parameter * model_parameters(s, s->operands[0]);
     if (s->fewest) s->job.rank.objective = CM_OBJECTIVE_DEVICES;
     if (terminal) s->job.progress = show_progress;
     cm_status status = cm_job_run(s->operands[0], &s->job, &job, &diag);
     if (terminal) fprintf(notes(), "\r%40s\r", "");
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+    if (refused && !cm_job_placed(job)) return *refused = job, EXIT_NOTHING_FITS;
     say_warnings(cm_job_graph(job));
     cm__job_report report = {.asked = &s->job, .job = job};
     bool any = cm_job_placed(job) > 0, instead = s->job_script && strcmp(s->job_script, "-") == 0 && any;
@@ -73,10 +76,14 @@ bool job_makes_sense(const settings *s)
 {
     const cm_job_options *j = &s->job;
     bool                  other = j->clusters || j->within_s > 0 || j->budget_usd > 0 || j->global_batch || j->region ||
-                                  j->queue || s->job_script || s->fewest;
+                                  j->queue || s->job_script || s->fewest || s->largest || s->per_parameter > 0;
     if (!j->max_devices && other)
         say("rank: --clusters, --within, --budget, --global-batch, --queue, --job-script, "
-            "--fewest-devices and --carbon need --max-devices N");
+            "--fewest-devices, --largest, --tokens-per-parameter and --carbon need --max-devices N");
+    else if (s->largest && !(j->within_s > 0) && !(j->budget_usd > 0))
+        say("rank: --largest needs a limit: --within TIME, --budget USD or both");
+    else if (s->per_parameter > 0 && (s->rank.tokens > 0 || s->rank.samples > 0))
+        say("rank: give --tokens-per-parameter, --tokens or --samples, one of them");
     else if (j->max_devices && (s->rank.baseline || s->rank.max_hours > 0 || s->rank.max_usd > 0 || s->rank.batch))
         say("rank: with --max-devices use --within and --budget instead of --max-hours and --max-usd, --global-batch "
             "instead of --batch, and no --baseline");
@@ -94,7 +101,8 @@ int run_rank(settings *s)
     }
     if (!settle_ranking(s)) return EXIT_USAGE;
     if (!job_makes_sense(s)) return EXIT_USAGE;
-    if (s->job.max_devices) return run_job(s);
+    if (s->largest) return run_largest(s, run_job);
+    if (s->job.max_devices) return run_job(s, NULL);
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm_ranking_graph(ranking, 0));

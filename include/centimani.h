@@ -420,7 +420,7 @@ typedef struct cm_device_info {
 
 typedef enum cm_quantity {
     CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_IDLE_W,
-    CM_BYTE_J, CM_ACTIVE_W, CM_POWER_EXPONENT, CM_POWER_FLOOR, CM_POWER_HELD, CM_QUANTITIES
+    CM_BYTE_J, CM_ACTIVE_W, CM_POWER_EXPONENT, CM_POWER_FLOOR, CM_POWER_HELD, CM_GPUS, CM_QUANTITIES
 } cm_quantity;
 
 typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
@@ -943,6 +943,7 @@ typedef struct cm_search_options {
     void (*progress)(void *user, const cm_search_progress *progress); /* NULL: none */
     void            *user;
     const volatile bool *stop; /* set it to true to end the search with the best plans so far; NULL: never */
+    bool             distinct; /* only the best of all plans with the same tp, cp, pp, ep and micro-batch */
 } cm_search_options;
 
 typedef struct cm_found {

@@ -3,7 +3,7 @@
 """readme.py - [--rewrite] PROGRAM PAGE ...: run the commands in the pages' indented blocks and compare their output.
 
 A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). In a block without such
-lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped. On a
+lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped. Commands find the folder examples/. On a
 page with '<!-- commands in tables are run -->', every `centimani ...` in a table must exit with status 0, too.
 """
 import os
@@ -82,6 +82,7 @@ def main():
     rewrite = "--rewrite" in sys.argv
     program, *paths = (pathlib.Path(a).resolve() for a in sys.argv[1:] if a != "--rewrite")
     with tempfile.TemporaryDirectory() as folder:
+        os.symlink(pathlib.Path(__file__).resolve().parent.parent / "examples", f"{folder}/examples")
         return any([check(Page(program, folder, path), rewrite) for path in paths])
 
 

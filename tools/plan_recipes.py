@@ -3,13 +3,14 @@
 """plan_recipes.py - PROGRAM MLPERF.csv.gz OUT.md: is the plan of published training recipes among our best?
 
 For each recipe, `plan` searches all plans for the same model, devices, cluster and global batch, and `predict` predicts
-the published plan. The page lists whether the published sizes (tp, cp, pp, micro-batch) are among the ten best plans, at
+the published plan. The page lists whether the published sizes (tp, cp, pp, micro-batch) are among the ten best sizes, at
 which place, and how much longer the published plan is predicted to take than our best one. Recipes: Korthikanti et al.
 2022 (data/results/megatron.json) and MLPerf Training v4.0 to v5.1 submissions (a table with the columns benchmark,
 device, n_devices, global_batch, micro_batch, tp, pp, cp, vpp and sp).
 """
 import csv
 import gzip
+import itertools
 import json
 import pathlib
 import subprocess
@@ -29,7 +30,7 @@ def megatron():
             yield {"source": "Korthikanti et al. 2022", "name": "GPT " + row["where"].split(",")[1].strip(), "model": [row["model"]],
                    "device": row["device"], "cluster": row["cluster"], "n": row["devices"], "batch": row["batch"], "tp": row["tp"],
                    "pp": row["pp"], "cp": 1, "micro": row["micro_batch"], "vpp": row.get("interleave", 1), "sp": True,
-                   "recompute": "selective"}
+                   "recompute": "selective", "how": ["--software", "2022"]}
 
 
 def mlperf(path):
@@ -49,7 +50,8 @@ def mlperf(path):
             yield {"source": row["source"].replace("mlperf-training-", "MLPerf "), "name": name, "model": model,
                    "device": DEVICES[row["device"]], "cluster": f"node=8,net={net}", "n": numbers["n_devices"],
                    "batch": numbers["global_batch"], "tp": numbers["tp"], "pp": numbers["pp"], "cp": numbers["cp"],
-                   "micro": numbers["micro_batch"], "vpp": numbers["vpp"], "sp": numbers["tp"] > 1, "recompute": "none"}
+                   "micro": numbers["micro_batch"], "vpp": numbers["vpp"], "sp": numbers["tp"] > 1, "recompute": "none",
+                   "how": ["--software", "2024", *(["--precision", "fp8"] if row["precision"] == "fp8" else [])]}
 
 
 def ask(program, *words):
@@ -58,22 +60,22 @@ def ask(program, *words):
 
 
 def published(program, recipe, way):
-    """The fastest prediction of the published plan that fits, over what the source leaves open: ZeRO and recomputation."""
+    """The fastest prediction of the published plan that fits, over what the source leaves open: ZeRO, recomputation, overlap."""
     best = None
     dp = recipe["n"] // (recipe["tp"] * recipe["pp"] * recipe["cp"])
-    for zero in ("0", "1"):
+    for zero, overlap in itertools.product("01", ([], ["--overlap"])):
         for recompute in {recipe["recompute"], "selective", "full"}:
             words = ["--tp", recipe["tp"], "--pp", recipe["pp"], "--cp", recipe["cp"], "--dp", dp, "--micro-batch", recipe["micro"],
                      "--global-batch", recipe["batch"], "--interleave", recipe["vpp"], "--zero", zero, "--recompute", recompute]
-            one = ask(program, "predict", *way, *map(str, words), *["--sequence-parallel"] * recipe["sp"])
+            one = ask(program, "predict", *way, *map(str, words), *overlap, *["--sequence-parallel"] * recipe["sp"])
             if one.get("fits") and (best is None or one["step_time_s"] < best):
                 best = one["step_time_s"]
     return best
 
 
 def line(program, recipe):
-    way = [*recipe["model"], "--device", recipe["device"], "--cluster", recipe["cluster"], "--runtime", "megatron"]
-    plan = ask(program, "plan", *way, "-n", str(recipe["n"]), "--global-batch", str(recipe["batch"]))
+    way = [*recipe["model"], "--device", recipe["device"], "--cluster", recipe["cluster"], "--runtime", "megatron", *recipe["how"]]
+    plan = ask(program, "plan", *way, "-n", str(recipe["n"]), "--global-batch", str(recipe["batch"]), "--distinct")
     theirs = published(program, recipe, way)
     shapes = []
     for one in plan.get("best", []):
@@ -81,7 +83,7 @@ def line(program, recipe):
         if shape not in shapes:
             shapes.append(shape)
     own = (recipe["tp"], recipe["cp"], recipe["pp"], recipe["micro"])
-    place = shapes.index(own) + 1 if own in shapes[:5] else None
+    place = shapes.index(own) + 1 if own in shapes else None
     ours = plan["best"][0]["step_time_s"] if plan.get("best") else None
     gap = f"{100 * (theirs / ours - 1):.0f} %" if ours and theirs else "-"
     best = "tp {} cp {} pp {} mb {}".format(*shapes[0]) if shapes else plan.get("reason") or plan.get("error", "-")[:60]
@@ -98,14 +100,14 @@ def main():
         print(f"{number} of {len(recipes)}: {recipe['name']} on {recipe['n']} {recipe['device']}", file=sys.stderr)
         lines.append(line(program, recipe))
     gaps = sorted(g for _, g, _ in lines if g is not None)
-    found = sum(place is not None for place, _, _ in lines)
+    found = sum(place is not None and place <= 5 for place, _, _ in lines)
     pathlib.Path(out).write_text(f"""# Published training recipes against our plans
 
 Written by `tools/plan_recipes.py`. {len(lines)} recipes; the published sizes are among our five best in {found} of them. Where both
 are predicted, the published plan takes {100 * gaps[len(gaps) // 2]:.0f} % longer than our best one in the median (from
-{100 * gaps[0]:.0f} to {100 * gaps[-1]:.0f} %). Both are predictions in bf16 with Megatron-LM; many recipes ran in FP8, and the sources do
-not state every setting. ZeRO 0 or 1 and the recomputation are then chosen in favour of the published plan. A place
-counts different sizes (tp, cp, pp, micro-batch) among the ten plans that `plan` lists.
+{100 * gaps[0]:.0f} to {100 * gaps[-1]:.0f} %). Both are predictions in the published precision with Megatron-LM of that year. The sources do
+not state every setting: ZeRO 0 or 1, the recomputation and the overlap of gradients are then chosen in favour of the published
+plan. A place counts different sizes (tp, cp, pp, micro-batch) among the ten that `plan --distinct` lists.
 
 | source | model | devices | global batch | published plan | our best plan | place of the published plan | published plan is slower by |
 |---|---|---|---:|---|---|---:|---:|

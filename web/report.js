@@ -10,7 +10,13 @@
       StepFigures.memory('c-memory', data.details);
       StepFigures.levels('c-levels', data.details);
       if (data.details[0].curve.length) StepFigures.batches('c-batch', data.details);
-      StepFigures.scaling('c-scaling', data.details);
+      const [best] = data.rank.ranking;
+      if (!data.rank.max_devices) StepFigures.scaling('c-scaling', data.details);
+      else
+        Figures.counts(
+          'c-counts',
+          data.rank.ranking.filter(e => Format.samePlace(e, best)),
+        );
     }
     data.details.forEach((d, i) => {
       StepFigures.waterfall('c-fall-' + i, d);

@@ -357,11 +357,13 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
          within: Optional[Union[float, str]] = None, budget: Optional[str] = None, global_batch: Optional[int] = None,
          spot: Optional[str] = None, queue: Optional[str] = None, job_script: Optional[str] = None,
          entry: Optional[int] = None, launcher: Optional[str] = None, scheduler: Optional[str] = None,
-         fewest_devices: Optional[bool] = None, carbon: Optional[str] = None, max_hours: Optional[float] = None,
-         max_usd: Optional[float] = None, vendor: Optional[str] = None, provider: Optional[str] = None,
-         where: Optional[Union[str, Sequence[str]]] = None, price_basis: Optional[str] = None,
-         price: Optional[Mapping[str, float]] = None, baseline: Optional[str] = None,
-         port_hours: Optional[float] = None, rate: Optional[float] = None) -> Table[Ranked]:
+         fewest_devices: Optional[bool] = None, largest: Optional[str] = None,
+         tokens_per_parameter: Optional[float] = None, carbon: Optional[str] = None,
+         max_hours: Optional[float] = None, max_usd: Optional[float] = None, vendor: Optional[str] = None,
+         provider: Optional[str] = None, where: Optional[Union[str, Sequence[str]]] = None,
+         price_basis: Optional[str] = None, price: Optional[Mapping[str, float]] = None,
+         baseline: Optional[str] = None, port_hours: Optional[float] = None,
+         rate: Optional[float] = None) -> Table[Ranked]:
     """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
 
     seq: sequence length (default: that of the model)
@@ -414,6 +416,10 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     launcher: with --job-script: torchrun (default), deepspeed or megatron
     scheduler: with --job-script: pbs or slurm (default: the facility's, otherwise slurm)
     fewest_devices: with --max-devices: rank by the number of devices, then by cost
+    largest: with --within or --budget: of MODEL and these (NAME*: all named models that begin so), the largest whose
+        job meets the limits
+    tokens_per_parameter: with --max-devices: the job has N tokens for each parameter of the model (20: as Chinchilla)
+        instead of --tokens
     carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world)
     max_hours: only devices that finish the job in this time
     max_usd: only devices that finish the job for this cost
@@ -435,7 +441,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
         "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
         "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
         "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
-        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--carbon": carbon, "--max-hours": max_hours,
+        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
+        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
         "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
         "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
         "--rate": rate})
@@ -522,8 +529,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
          n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
          objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
-         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, threads: Optional[int] = None,
-         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
+         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -550,6 +557,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     tokens: tokens of the whole training, such as 300B
     within: longest time of the whole training: 24h, 30d
     pareto: only plans that no other plan beats in both time and memory
+    distinct: only the best of all plans with the same tp, cp, pp, ep and micro-batch
     threads: threads of the search (default: one per core)
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
@@ -559,8 +567,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
         "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels,
         "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
         "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
-        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--threads": threads,
-        "--what-if": what_if, "--price-basis": price_basis})
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,

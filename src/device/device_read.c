@@ -19,6 +19,7 @@ static const struct {
     [CM_ONCHIP_WEIGHT] = {NULL, "onchip_weight"},
     [CM_LAUNCH_S] = {NULL, "launch"},
     [CM_COMPILE_S] = {NULL, "compile"},
+    [CM_GPUS] = {NULL, "gpus"},
     [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
     [CM_IDLE_W] = {"power", "idle"},

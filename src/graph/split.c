@@ -5,6 +5,10 @@
  * As in Megatron-LM, a product with a parameter divides the columns of its output if its input is not divided; if its
  * input is divided, its output is not. The outputs of attention and elementwise operators are divided if their inputs
  * are.
+ *
+ * An adapter of low rank is two products in a row. Beside a product that divides columns, every device computes the whole
+ * first one and its columns of the second. Beside a product that divides rows, the first one does so too, and its narrow
+ * sum is multiplied by the whole second one. Neither exchanges hidden states.
  */
 #include "graph/split.h"
 
@@ -79,11 +83,45 @@ static bool is_divided_product(const cm_graph *g, const cm_node *n)
     return is_product(n) && has_parameter(g, n) && !is_router(g, n);
 }
 
+/* True: the first product of an adapter, whose narrow result only another product with a parameter reads. */
+static bool is_first_factor(const cm_graph *g, const cm_node *product)
+{
+    int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
+    for (int32_t i = at + 1; g->tuned && i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->n_inputs > 0 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST) continue; /* a weight */
+        if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
+        if (is_product(n)) return has_parameter(g, n);
+        if (n->op != CM_OP_CAST && !n->view) return false;
+        tensor = n->outputs[0];
+    }
+    return false;
+}
+
+/* True: the second product of an adapter whose first one sums over divided rows. */
+static bool follows_rows(const cm_graph *g, const cm_node *product, const bool *split)
+{
+    int32_t from = g->tuned && cm__has(product, 0) ? cm__in(g, product, 0)->producer : -1;
+    for (int i = 0; i < CHAIN_MAX && from >= 0; i++) {
+        const cm_node *n = &g->nodes[from];
+        if (is_product(n)) return has_parameter(g, n) && any_input_split(g, n, split);
+        if ((n->op != CM_OP_CAST && !n->view) || !cm__has(n, 0)) return false;
+        from = cm__in(g, n, 0)->producer;
+    }
+    return false;
+}
+
+/* Every device computes the whole product of inputs that it has. */
+static bool stays_whole(const cm_graph *g, const cm_node *product, const bool *split)
+{
+    return feeds_norm(g, product) || is_first_factor(g, product) || follows_rows(g, product, split);
+}
+
 cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bool *split)
 {
     if (!is_divided_product(g, forward)) return CM__WHOLE;
     if (any_input_split(g, forward, split)) return CM__ROWS;
-    return feeds_norm(g, forward) ? CM__WHOLE : CM__COLUMNS;
+    return stays_whole(g, forward, split) ? CM__WHOLE : CM__COLUMNS;
 }
 
 void cm__find_split(const cm_graph *g, bool *split)
@@ -95,7 +133,7 @@ void cm__find_split(const cm_graph *g, bool *split)
         for (int32_t o = 0; o < n->n_outputs; o++) {
             if (n->outputs[o] < 0) continue;
             const cm_tensor *y = cm__t(g, n->outputs[o]);
-            bool forward = product ? !inputs && !feeds_norm(g, n) : inputs;
+            bool forward = product ? !inputs && !stays_whole(g, n, split) : inputs;
             split[n->outputs[o]] = n->phase == CM_BACKWARD ? gradient_split(g, n, y, split) : forward;
         }
     }

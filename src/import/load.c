@@ -10,6 +10,7 @@
 #define ONNX_MAX ((int64_t)1 << 31)   /* protobuf's limit on a message */
 #define CONFIG_MAX ((int64_t)1 << 24) /* a config.json has a few kB */
 #define TRACE_MAX ((int64_t)1 << 28)  /* the step of a model of 175 billion parameters has about 20 MB */
+#define NET_MAX ((int64_t)1 << 20)    /* a network in the layer language has a few kB */
 #define NAMES_MAX 256
 
 /* ---- files ------------------------------------------------------------------------------------------------------ */
@@ -33,18 +34,26 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* The graph refers to its text. */
+static cm_graph *load_net(cm__ctx *ctx, const char *name, const cm__mapping *m, const cm_load_options *o)
+{
+    return cm__import_net(ctx, name, cm__text_copy_n(ctx, (const char *)m->bytes, m->size), m->size, o);
+}
+
 static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options *o)
 {
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
     const char  *name = base_name(path);
-    bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m);
-    int64_t      most = trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
+    bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m), net = ends_with(path, ".net");
+    int64_t      most = net ? NET_MAX : trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
     if ((int64_t)m->size > most)
-        cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size, trace ? "trace" : "config.json");
-    cm_graph *g = trace  ? cm__import_trace(ctx, name, (const char *)m->bytes, m->size, o)
-                  : json ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
-                         : cm__import_onnx(ctx, name, m->bytes, m->size, o);
+        cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size,
+                 net ? "network in the layer language" : trace ? "trace" : "config.json");
+    cm_graph *g = net    ? load_net(ctx, name, m, o)
+                  : trace  ? cm__import_trace(ctx, name, (const char *)m->bytes, m->size, o)
+                  : json   ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
+                           : cm__import_onnx(ctx, name, m->bytes, m->size, o);
     cm__file_unmap(m);
     return g;
 }

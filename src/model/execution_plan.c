@@ -64,9 +64,9 @@ static double gradient_bytes_each(const cm_graph *g, double otherwise)
 cm__iteration cm__execution_iterate(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm__run *run,
                                     const cm_plan *plan, const cm_fabric *fabric)
 {
-    cm__dispatch   calls = {.ctx = ctx, .g = step, .shards = cm__shards_new(ctx, step, plan)};
+    cm__dispatch   calls = {.ctx = ctx, .g = step, .shards = cm__shards_new(ctx, step, plan, NULL)};
     cm__step_model m = {.graph = step, .device = device, .calls = &calls, .runtime = CM_RUNTIME_NATIVE};
-    cm__layering  *layering = cm__layering_new(ctx, step, &calls);
+    cm__layering  *layering = cm__layering_new(ctx, step, &calls, NULL);
     cm__parts      parts = {.count = layering->count};
     double         samples = (double)plan->micro_batch;
     cm__making     k = {.m = &m, .g = step, .layering = layering, .part = layering->part, .fabric = fabric,

@@ -115,7 +115,8 @@ static double repeated_time(const cm__model *m, const cm__step_model *s, const c
         int32_t        at = s->calls->node[i];
         const cm_node *n = &m->step->nodes[at];
         bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm__class(n) == CM_CLASS_ATTENTION;
-        if (n->phase == CM_FORWARD && again) sum += timed[s->calls->of[i]].time_s;
+        if (n->phase == CM_FORWARD && again)
+            sum += cm__twin_count(s->calls->twins, m->step, m->part, at) * timed[s->calls->of[i]].time_s;
     }
     return m->layers > 0 ? sum / m->layers : 0;
 }
@@ -165,7 +166,7 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
     m->step_key = cm__grow(m->ctx, m->step_key, m->n_steps, &capacity, sizeof *m->step_key);
     m->step_key[m->n_steps] = key;
     const cm__common *common =
-        m->shared ? cm__shared_common(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
+        m->shared ? cm__shared_layers(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
                                               &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
     return &m->steps[m->n_steps++];

@@ -11,7 +11,7 @@
 
 #define TRIED 8 /* plans predicted in full on devices that run whole graphs, whose plans have no estimate */
 #define TRIED_NATIVE 3 /* the same where execution rules decide the time, and kernel by kernel only estimates it */
-#define TRIED_KERNELS 2 /* estimates are within a few percent of predictions */
+#define TRIED_KERNELS 3 /* estimates are within a few percent of predictions */
 
 typedef struct counting {
     cm__ctx   *ctx;
@@ -66,6 +66,13 @@ static bool hopeless(const counting *c, const bool *failed, int32_t at)
     return false;
 }
 
+/* True: the plan is slower than the one found before, so that its memory does not matter. */
+static bool is_slower(cm__finding *finding, const cm__count *count, const cm_plan *plan)
+{
+    double step_s;
+    return count->fits && cm__time_plan(finding, plan, &step_s) && step_s >= count->best.found.step_time_s;
+}
+
 /* Predicts the plans in the order of their estimates until one fits; those without estimates, several. */
 static void predict_best(counting *c, cm__finding *finding, cm__count *count)
 {
@@ -74,6 +81,10 @@ static void predict_best(counting *c, cm__finding *finding, cm__count *count)
     for (int32_t i = 0, fitting = 0; i < c->best.count && fitting < enough; i++) {
         cm__outcome out;
         if (!c->m->whole && hopeless(c, failed, i)) continue;
+        if (is_slower(finding, count, &c->best.list[i].plan)) {
+            fitting++;
+            continue;
+        }
         failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, &out);
         if (failed[i]) continue;
         fitting++;
@@ -89,12 +100,8 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
     cm_search_options o = *options;
     cm__finding       finding = {.ctx = ctx, .o = &o, .forward = forward, .device = device, .m = c.m,
                                  .iterations = 1, .usd_s = NAN, .watts = NAN};
-    c.native = c.m->whole && cm_device_get_info(device)->style == CM_STYLE_KERNELS;
-    for (cm__model *m = c.m; m; m = m->sharded) {
-        m->usual = true;
-        m->native = c.native;
-        if (c.native) m->whole = false; /* every plan is possible; its estimate orders the plans */
-    }
+    c.native = cm__model_runs_operators(c.m);
+    for (cm__model *m = c.m; m; m = m->sharded) m->usual = true;
     for (int32_t i = 0; i < n_counts; i++) {
         c.best = (cm__best){0};
         c.places = 0;

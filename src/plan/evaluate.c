@@ -24,8 +24,28 @@ static bool before(const cm__scored *a, const cm__scored *b)
     return a->score != b->score ? a->score < b->score : a->index < b->index;
 }
 
+bool cm__same_sizes(const cm_plan *a, const cm_plan *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->pp == b->pp && a->ep == b->ep && a->micro_batch == b->micro_batch;
+}
+
+/* Makes room for a plan by removing a worse one of the same sizes; false: there is a better one. */
+static bool replaces(cm__best *best, const cm__scored *new)
+{
+    for (int32_t i = 0; best->distinct && i < best->count; i++) {
+        const cm_plan *p = &best->list[i].plan;
+        if (!cm__same_sizes(p, &new->plan) || p->recompute != new->plan.recompute) continue;
+        if (!before(new, &best->list[i])) return false;
+        best->count--;
+        for (int32_t k = i; k < best->count; k++) best->list[k] = best->list[k + 1];
+        return true;
+    }
+    return true;
+}
+
 static void add(cm__best *best, const cm__scored *new)
 {
+    if (!replaces(best, new)) return;
     int32_t at = best->count;
     if (at == CM__KEPT && !before(new, &best->list[at - 1])) return;
     if (at == CM__KEPT) at--;
@@ -228,10 +248,22 @@ static at_place place_of(const cm__model *m, int32_t cost, const cm_plan *p)
     return at;
 }
 
-/* Megatron-LM shards optimizer states; other stages are not in common use there. */
+/* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of optimizer
+   states at 0.11; that both are of 2025 is from memory. */
+#define MEGATRON_FSDP 2025
+
+/* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights. Offloading of activations,
+   which it has since Core 0.5, is not searched there. */
+static bool shards_states_only(const cm__model *m)
+{
+    return m->runtime == CM_RUNTIME_MEGATRON && m->step->software && m->step->software < MEGATRON_FSDP;
+}
+
+/* Later releases shard more, which is not in common use there. */
 static int32_t stages_of_zero(const cm__model *m, const cm_plan *p)
 {
-    return cm__replicas(p) < 2 ? 1 : m->usual && m->runtime == CM_RUNTIME_MEGATRON ? 2 : 4;
+    bool states_only = shards_states_only(m) || (m->usual && m->runtime == CM_RUNTIME_MEGATRON);
+    return cm__replicas(p) < 2 ? 1 : states_only ? 2 : 4;
 }
 
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
@@ -240,6 +272,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
     cm_plan  p = place->plan;
     at_place own = place_of(m, place->cost, &p), sharded = m->sharded ? place_of(m->sharded, place->sharded, &p) : own;
     unsigned early = overlaps(m, &p);
+    bool     offloads = !m->usual && !shards_states_only(m);
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
@@ -254,7 +287,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
         for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
             const at_place *at = p.zero >= 2 ? &sharded : &own;
             for (unsigned choice = 0; choice < 8 * early; choice++) {
-                if (m->usual && choice & 7) continue; /* nothing is offloaded */
+                if (!offloads && choice & 7) continue;
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;

@@ -42,6 +42,16 @@ cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device 
     return m;
 }
 
+bool cm__model_runs_operators(cm__model *m)
+{
+    bool native = m->whole && cm_device_get_info(m->device)->style == CM_STYLE_KERNELS;
+    for (; native && m; m = m->sharded) {
+        m->usual = m->native = true;
+        m->whole = false;
+    }
+    return native;
+}
+
 /* The step of a plan; plans with the same weights and recomputation share one. */
 static const cm_graph *step_with(cm__finding *f, const cm_train_options *train)
 {
@@ -94,13 +104,40 @@ static cm__shared_step shared_for(wanting *w)
     return shared;
 }
 
+/* True: the tensors alone exceed the memory, so that the allocator need not be simulated. A workspace of a convolution
+   may be refused instead. */
+static bool surely_exceeds(const cm_step *step, const cm_plan *plan)
+{
+    cm_memory_use use;
+    if (cm__facts_of(cm_step_graph(step)).convolves) return false;
+    cm_footprint_at(cm_step_footprint(step), plan->micro_batch, &use);
+    return !use.fits;
+}
+
 /* The time of a plan that does not fit is not needed. */
 static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count, cm__outcome *out)
 {
+    out->use.fits = false;
+    if (!by_count && surely_exceeds(step, plan)) return CM_OK;
     cm_status status = by_count ? cm_step_memory(step, plan->micro_batch, &out->use, f->ctx->diag)
                                 : cm__step_sure_memory(step, plan->micro_batch, &out->use, f->ctx->diag);
     if (status || !(by_count || out->use.fits)) return status;
     return cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
+}
+
+bool cm__time_plan(cm__finding *f, const cm_plan *plan, double *step_s)
+{
+    const cm_train_options   train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
+    wanting                  wanted = {f, step_with(f, &train), plan};
+    const cm_predict_options o = {.batch = plan->micro_batch, .runtime = f->m->runtime, .plan = *plan,
+                                  .fabric = f->o->fabric};
+    cm_prediction           *prediction;
+    if (!f->m->shared || cm__execution_applies(f->device, f->m->runtime)) return false;
+    cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){0}, find_common(&wanted),
+                                       &prediction, f->ctx->diag));
+    *step_s = cm_prediction_get_info(prediction)->step_time_s;
+    cm_prediction_free(prediction);
+    return true;
 }
 
 bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)

@@ -149,13 +149,14 @@ static void merge(searching *s, cm__best *mine)
     pthread_mutex_lock(&s->lock);
     cm__best_merge(&s->best, mine);
     pthread_mutex_unlock(&s->lock);
-    *mine = (cm__best){0};
+    *mine = (cm__best){.distinct = s->o->distinct};
 }
 
 static void work(searching *s, bool speaks)
 {
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
+    if (mine) mine->distinct = s->o->distinct;
     bool      plain = s->o->objective == CM_OBJECTIVE_THROUGHPUT && s->o->within_s <= 0;
     bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
@@ -197,7 +198,7 @@ static void gather(searching *s)
     cm__best *all = cm__alloc_array(s->ctx, count, sizeof *all);
     if (!cm__ranks_gather(s->ranks, &s->best, sizeof s->best, all))
         cm__fail(s->ctx, CM_ERR_IO, "cannot gather the results of the ranks");
-    s->best = (cm__best){0};
+    s->best = (cm__best){.distinct = s->o->distinct};
     for (size_t i = 0; i < count; i++) cm__best_merge(&s->best, &all[i]);
 }
 
@@ -216,6 +217,13 @@ static bool gains_nothing(const cm_search *search, const cm_found *f)
     return false;
 }
 
+static bool listed(const cm_search *search, const cm_plan *plan)
+{
+    for (int32_t i = 0; i < search->n_found; i++)
+        if (cm__same_sizes(&search->found[i].plan, plan)) return true;
+    return false;
+}
+
 static void take_best(searching *s, cm_search *search)
 {
     cm__finding finding = {.ctx = s->ctx, .o = s->o, .forward = s->forward, .device = s->device, .m = s->m,
@@ -223,6 +231,7 @@ static void take_best(searching *s, cm_search *search)
     search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
         cm__outcome out;
+        if (s->o->distinct && listed(search, &s->best.list[i].plan)) continue;
         if (!cm__find_plan(&finding, &s->best.list[i].plan, &out)) continue;
         cm_found f = out.found;
         if (gains_nothing(search, &f)) continue;
@@ -264,10 +273,12 @@ static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
-    searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
+    searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open(),
+                        .best.distinct = o->distinct};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
     s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
+    cm__model_runs_operators(s.m);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

@@ -27,6 +27,9 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *shared, const cm_graph *g
 /* The calls of one device of a plan, of which only the sizes that divide a layer count. */
 const cm__common *cm__shared_common(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
                                     cm_runtime runtime, const cm_plan *plan);
+/* The same, with calls of only one of several equal layers (graph/twins.h). */
+const cm__common *cm__shared_layers(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan);
 
 /* Costs of one model's layers on `tp` devices, at one micro-batch. */
 typedef struct cm__cost {
@@ -96,6 +99,7 @@ typedef struct cm__best {
     uint64_t   evaluated, feasible;
     uint64_t   too_slow;               /* plans that fit but exceed the time limit */
     double     fastest_s, least_bytes; /* shortest step of those; smallest peak of all plans; 0: none */
+    bool       distinct;               /* one plan for each set of sizes and each recomputation */
 } cm__best;
 
 /* costs.c */
@@ -111,6 +115,10 @@ void         cm__space(const cm__model *m, int32_t devices, int64_t global_batch
 /* The layer costs of a model on a device, for the options of a search. */
 cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
                          cm__plan_shared *shared);
+
+/* If the device runs operator by operator, but by its own execution rules (TPUs, Trainium): all plans in common use are
+   possible, and estimates kernel by kernel order them. Returns whether this is so. */
+bool       cm__model_runs_operators(cm__model *m);
 
 /* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
 typedef struct cm__finding {
@@ -131,6 +139,8 @@ typedef struct cm__outcome {
 
 /* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. */
 bool cm__find_plan(cm__finding *finding, const cm_plan *plan, cm__outcome *out);
+/* The time alone, which takes a third as long; false: the device has execution rules of its own. */
+bool cm__time_plan(cm__finding *finding, const cm_plan *plan, double *step_s);
 
 /* counts.c */
 /* The best plan for a number of devices. */
@@ -153,5 +163,6 @@ void     cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index,
                       cm__best *best);
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *plan); /* number of plans at a place */
 void     cm__best_merge(cm__best *best, const cm__best *other);
+bool     cm__same_sizes(const cm_plan *a, const cm_plan *b); /* tp, cp, pp, ep and micro-batch */
 
 #endif

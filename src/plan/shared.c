@@ -17,6 +17,7 @@ typedef struct shared_graph {
     cm_graph        *graph; /* NULL: it could not be made */
     cm__lean_graph   lean;  /* the step with a fused loss */
     bool             has_lean;
+    const cm__twins *twins; /* NULL: they could not be found */
     const cm_graph  *forward;
     cm_train_options train;
 } shared_graph;
@@ -28,6 +29,7 @@ typedef struct shared_calls {
     bool            nhwc;
     cm_plan         plan; /* only the sizes that divide a layer or the update */
     bool            math;
+    bool            once; /* of equal layers, only one has calls */
     cm__common      common;
 } shared_calls;
 
@@ -86,6 +88,13 @@ static bool same_training(const cm_train_options *a, const cm_train_options *b)
            a->keep_products == b->keep_products && a->whole_layers == b->whole_layers && a->fused_kernels == b->fused_kernels && a->attention == b->attention;
 }
 
+/* In the graph's own memory, which lives as long. */
+static const cm__twins *find_twins(cm_graph *graph)
+{
+    if (setjmp(graph->ctx->trap)) return NULL;
+    return cm__twins_of(graph->ctx, graph);
+}
+
 const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, const cm_train_options *train)
 {
     cm_graph *found = NULL;
@@ -95,6 +104,7 @@ const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, co
     if (i == s->n_graphs && i < GRAPHS_MAX) {
         s->graphs[s->n_graphs++] = (shared_graph){.forward = forward, .train = *train};
         if (cm_graph_train(forward, train, &s->graphs[i].graph, NULL)) s->graphs[i].graph = NULL;
+        else s->graphs[i].twins = find_twins(s->graphs[i].graph);
         s->graphs[i].has_lean = cm__lean_graph_init(&s->graphs[i].lean);
     }
     if (i < s->n_graphs) found = s->graphs[i].graph;
@@ -154,10 +164,15 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph,
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-static bool same_layers(const shared_calls *a, const shared_calls *b)
+static bool same_calls(const shared_calls *a, const shared_calls *b)
 {
     return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math &&
-           a->plan.tp == b->plan.tp && a->plan.cp == b->plan.cp && a->plan.ep == b->plan.ep &&
+           a->once == b->once;
+}
+
+static bool same_layers(const shared_calls *a, const shared_calls *b)
+{
+    return same_calls(a, b) && a->plan.tp == b->plan.tp && a->plan.cp == b->plan.cp && a->plan.ep == b->plan.ep &&
            a->plan.sequence_parallel == b->plan.sequence_parallel;
 }
 
@@ -166,7 +181,8 @@ static bool same_update(const shared_calls *a, const shared_calls *b)
     return a->plan.pp == b->plan.pp && a->plan.dp == b->plan.dp && !a->plan.zero == !b->plan.zero;
 }
 
-static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo, const shared_calls *like)
+static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo, const shared_calls *like,
+                       const cm__twins *twins)
 {
     c->ctx = cm__ctx_new(NULL);
     if (!c->ctx) return;
@@ -176,14 +192,24 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo,
         return;
     }
     c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo,
-                                   like ? &like->common : NULL);
-    if (!c->common.layering) c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls);
+                                   like ? &like->common : NULL, twins);
+    if (!c->common.layering) c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls,
+                                              twins && like ? like->common.layering : NULL);
 }
 
-const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
-                                    cm_runtime runtime, const cm_plan *plan)
+/* Under the lock. NULL: the graph is not one of cm__shared_graph(). */
+static const cm__twins *twins_of(cm__plan_shared *s, const cm_graph *graph)
 {
-    shared_calls want = {.graph = graph, .runtime = cm_runtime_base(runtime), .nhwc = cm__in_nhwc(graph, device->layout),
+    for (int32_t i = 0; i < s->n_graphs; i++)
+        if (s->graphs[i].graph == graph) return s->graphs[i].twins;
+    return NULL;
+}
+
+static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan, bool once)
+{
+    shared_calls want = {.graph = graph, .once = once, .runtime = cm_runtime_base(runtime),
+                         .nhwc = cm__in_nhwc(graph, device->layout),
                          .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
                          .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
                                   .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
@@ -192,16 +218,29 @@ const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, c
     pthread_mutex_lock(&s->lock);
     for (int32_t i = 0; i < s->n_calls && !found; i++) {
         const shared_calls *c = &s->calls[i];
-        if (!c->ctx || !same_layers(c, &want)) continue;
-        if (same_update(c, &want)) found = &c->common;
-        else if (!like) like = c;
+        if (!c->ctx || !same_calls(c, &want)) continue;
+        if (same_layers(c, &want) && same_update(c, &want)) found = &c->common;
+        else if (once || (!like && same_layers(c, &want))) like = c;
     }
     if (!found && s->n_calls < CALLS_MAX) {
         shared_calls *c = &s->calls[s->n_calls++];
         *c = want;
-        make_calls(c, device, s->memo, like);
+        const cm__twins *twins = once ? twins_of(s, graph) : NULL;
+        make_calls(c, device, s->memo, once && !twins ? NULL : like, twins);
         if (c->ctx) found = &c->common;
     }
     pthread_mutex_unlock(&s->lock);
     return found;
+}
+
+const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan)
+{
+    return find_calls(s, graph, device, runtime, plan, false);
+}
+
+const cm__common *cm__shared_layers(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
+                                    cm_runtime runtime, const cm_plan *plan)
+{
+    return find_calls(s, graph, device, runtime, plan, true);
 }

@@ -22,6 +22,9 @@ module.exports = async (browser, program, work, shots) => {
     '--objective',
     'cost',
   ]);
+  const job = path.join(work, 'job.html'),
+    jobUrl = 'file://' + job;
+  execFileSync(program, 'report gpt2 --max-devices 16 --tokens 1B --devices nvidia-h100 --clusters node=8,net=800Gb -o'.split(' ').concat(job));
   for (const [name, options] of windows.filter(([n]) => n === 'desktop' || n === 'phone, dark'))
     await test(`report, ${name}: charts draw, nothing fails, nothing is fetched`, async () => {
       const page = await open(browser, url, options);
@@ -68,6 +71,17 @@ module.exports = async (browser, program, work, shots) => {
       await page.evaluate(() => Chart.getChart('c-scaling').data.datasets.some(s => s.data.length > 2)),
       'no curve of three devices or more',
     );
+  });
+  await test('report of a job: the curve over numbers of devices has the points that the table has', async () => {
+    const view = await open(browser, jobUrl, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
+    const points = await view.evaluate(() => Chart.getChart('c-counts').data.datasets.find(s => s.label === 'time').data.map(p => p.x));
+    const rows = await view.$$eval('section[aria-labelledby=h-counts] tbody tr', list => list.map(r => Number(r.children[1].textContent)));
+    equal(points.join(), rows.sort((a, b) => a - b).join(), 'numbers of devices');
+    yes(points.length > 3, 'fewer than four numbers of devices');
+    equal(await view.$('#h-scaling'), null, 'replicas of one plan');
+    await checkView(view, 'job');
+    equal(view.problems.join('; '), '', 'console errors');
+    await view.context().close();
   });
   await test('report: the timeline of a step ends with the step', async () => {
     const ratios = await page.evaluate(() =>

@@ -68,7 +68,7 @@ void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
     d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
     d->of[d->n_of] = i;
     d->node[d->n_of++] = node;
-    d->runs[i]++;
+    d->runs[i] += cm__twin_count(d->twins, d->g, d->g->part, node);
 }
 
 void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
@@ -100,6 +100,7 @@ static void one_by_one(cm__dispatch *d, int32_t first)
             d->calls_before = d->n_calls;
             d->of_before = d->n_of;
         }
+        if (!cm__twin_count(d->twins, d->g, d->g->part, i)) continue;
         if (chains && chains->kernel[i] == i) cm__dispatch_chain(chains, i);
         else if (!chains || chains->kernel[i] < 0) one(d, i);
     }
@@ -119,6 +120,20 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math)
 {
+    return cm__dispatch_twins(ctx, g, layout, runtime, plan, math, NULL, NULL);
+}
+
+static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
+{
+    cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
+    for (int32_t i = 0; i < d->g->n_nodes; i++)
+        if (cm__twin_count(d->twins, d->g, d->g->part, i)) cm__strides_place(s, i);
+    return s;
+}
+
+cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
+                                 const cm_plan *plan, bool math, const cm__twins *twins, const cm__dispatch *other)
+{
     static const bool fuses[CM_RUNTIMES] = {[CM_RUNTIME_TORCH_COMPILE] = true, [CM_RUNTIME_TUNED] = true};
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     runtime = cm_runtime_base(runtime);
@@ -126,14 +141,14 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->g = g;
     d->nhwc = cm__in_nhwc(g, layout) || (runtime == CM_RUNTIME_TORCH_COMPILE && cm__compiler_prefers_nhwc(g));
     d->tf32 = g->precision == CM_PRECISION_TF32;
-    d->strides = cm__strides_new(ctx, g, d->nhwc);
-    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(d->strides, i);
+    d->twins = fuses[runtime] ? NULL : twins;
+    d->strides = other ? other->strides : place_all(ctx, d);
     d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     d->runtime = runtime;
     d->math = math;
     d->calls_before = -1;
-    if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan);
+    if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);
     if (fuses[runtime]) cm__dispatch_fused(d);
     else one_by_one(d, 0);
     d->works = cm__works_new(ctx);

@@ -11,6 +11,7 @@
 
 #include "device/calls.h"
 #include "graph/strides.h"
+#include "graph/twins.h"
 
 /* A call whose sizes depend on the batch size. */
 typedef struct cm__sized_call {
@@ -41,6 +42,7 @@ typedef struct cm__dispatch {
     cm__shards      shards;
     cm__strides    *strides;
     cm__stacks     *stacks; /* NULL: no recurrent layers */
+    const cm__twins *twins; /* only nodes of parts that stand for others have calls; NULL: all have */
     cm__sized_call *calls; /* distinct calls */
     int32_t        *runs;  /* per call: number of runs in a step */
     int32_t        *of;    /* per call made, in order: its index in `calls` */
@@ -61,6 +63,11 @@ cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout
 /* As cm__dispatch_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math);
+/* The same, where only one of several equal layers has calls; `runs` counts those of all of them. Runtimes that compile
+   a graph as a whole ignore `twins`. other: of another plan for the same graph and layout with the same `twins`, which
+   must outlive the result; NULL: none. */
+cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
+                                 const cm_plan *plan, bool math, const cm__twins *twins, const cm__dispatch *other);
 /* The same for a plan that divides each layer as that of `like` does, which must outlive the result: only the update
    differs. NULL: the runtime fuses the update's calls with others. */
 cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm_plan *plan);

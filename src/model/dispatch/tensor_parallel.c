@@ -47,13 +47,19 @@ static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards 
 
 static double updated(const cm_plan *p) { return 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1)); }
 
-cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
+static const bool *split_of(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, const cm__shards *other)
 {
-    bool      *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
-    cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split, .in_pieces = p->async_tensor,
+    if (other && other->split && (other->tp > 1) == (p->tp > 1)) return other->split;
+    bool *split = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *split);
+    if (p->tp > 1) cm__find_split(g, split);
+    return split;
+}
+
+cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, const cm__shards *other)
+{
+    cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split_of(ctx, g, p, other), .in_pieces = p->async_tensor,
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1};
-    if (p->tp > 1) cm__find_split(g, split);
     s.here = parameters_here(ctx, g, &s);
     s.updated = updated(p);
     s.update = s.updated * s.here;
@@ -63,7 +69,7 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *like, const cm_plan *p)
 {
     cm__shards s = *like;
-    if (!s.split) return cm__shards_new(ctx, g, p);
+    if (!s.split) return cm__shards_new(ctx, g, p, NULL);
     s.updated = updated(p);
     s.update = s.updated * s.here;
     return s;

@@ -10,7 +10,8 @@
 /* True: a device of the plan runs less than the whole step at its micro-batch. */
 bool       cm__plan_shares(const cm_plan *plan);
 /* The part of each layer that one device of the plan runs. */
-cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan);
+/* other: of another plan for the same graph, which must outlive the result; NULL: none. */
+cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan, const cm__shards *other);
 /* The same, if the plan divides each layer as that of `like`, which must outlive the result. */
 cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *like, const cm_plan *plan);
 

@@ -168,6 +168,7 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
     bool *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
+        if (!cm__twin_count(l->twins, g, l->part, i)) continue;
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s->split, n, counted);
         bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
         if (loss)
@@ -179,17 +180,32 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
     }
 }
 
-cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls)
+static void find_attentions(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i], *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+        if (cm__class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
+        if (!cm__twin_count(l->twins, g, l->part, i)) continue;
+        l->attentions = cm__grow(ctx, l->attentions, l->n_attentions, &l->cap_attentions, sizeof *l->attentions);
+        l->attentions[l->n_attentions++] = i;
+    }
+}
+
+cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls, const cm__layering *other)
 {
     const cm__shards *s = &calls->shards;
     cm__layering     *l = cm__alloc(ctx, sizeof *l);
     l->count = cm__part_count(g);
     l->part = cm__part_map(ctx, g);
     l->parameters = cm__alloc_array(ctx, (size_t)l->count, sizeof *l->parameters);
-    add_gradients(ctx, g, add_parameters(ctx, g, s, l), l);
-    add_boundaries(ctx, g, l);
+    l->twins = calls->twins;
+    const double *on_device = add_parameters(ctx, g, s, l);
+    if (!l->twins) add_gradients(ctx, g, on_device, l);
+    if (!other) add_boundaries(ctx, g, l);
+    else l->boundaries = other->boundaries, l->n_boundaries = other->n_boundaries;
     add_kept(ctx, g, s, l);
     if (s->tp > 1) add_sums(ctx, g, s, l);
     if (s->tp > 1) find_weight_inputs(ctx, g, l);
+    if (s->cp > 1) find_attentions(ctx, g, l);
     return l;
 }

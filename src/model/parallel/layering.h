@@ -35,6 +35,7 @@ typedef struct cm__layer_parameters {
 typedef struct cm__layering {
     int32_t               count; /* of parts */
     const int32_t        *part;  /* per node */
+    const cm__twins      *twins; /* as in the calls: other parts have no sums, no part has gradients; NULL: all have */
     cm__layer_parameters *parameters; /* per part */
     double                all_parameters, tied_parameters, weight_bytes; /* weight_bytes: per parameter */
     double                tensors;    /* trained ones */
@@ -42,12 +43,14 @@ typedef struct cm__layering {
     cm__layer_tensor     *kept;       /* activations that the middle layer stores for backward */
     cm__layer_sum        *sums;       /* in the order of the nodes; only with tensor parallelism */
     int32_t              *weight_input; /* per node: what a product that makes a weight gradient reads, before casts; -1: others */
+    int32_t              *attentions; /* nodes of all passes that read keys and values; only with context parallelism */
     cm__layer_gradient   *gradients;  /* in the order in which they are sent: the last parameter's first */
-    int32_t               n_boundaries, n_kept, n_sums, n_gradients;
-    int32_t               cap_boundaries, cap_kept, cap_sums;
+    int32_t               n_boundaries, n_kept, n_sums, n_attentions, n_gradients;
+    int32_t               cap_boundaries, cap_kept, cap_sums, cap_attentions;
 } cm__layering;
 
-/* `calls` gives the part of each layer that one device has. */
-cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls);
+/* `calls` gives the part of each layer that one device has. other: of another plan for the same graph with the same
+   twins, which must outlive the result; NULL: none. */
+cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls, const cm__layering *other);
 
 #endif

@@ -14,6 +14,19 @@
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
+/* Gives each layer that another one stands for (graph/twins.h) its times. */
+static void copy_times(cm__making *k)
+{
+    const cm__twins *twins = k->layering->twins;
+    for (int32_t i = 0; twins && i < k->parts->count; i++) {
+        cm__part *to = &k->parts->all[i], *from = &k->parts->all[twins->of[i]];
+        to->forward_s = from->forward_s;
+        to->backward_s = from->backward_s;
+        to->launches = from->launches;
+        to->forward_launches = from->forward_launches;
+    }
+}
+
 static void add_time(cm__making *k, const cm__timed *timed)
 {
     const cm__dispatch *d = k->m->calls;
@@ -24,16 +37,18 @@ static void add_time(cm__making *k, const cm__timed *timed)
         int              phase = k->g->nodes[d->node[i]].phase;
         cm__part        *part = &p->all[k->part[d->node[i]]];
         double           time = t->time_s + t->launches * k->m->gap_s;
+        int32_t          copies = cm__twin_count(k->layering->twins, k->g, k->part, d->node[i]);
         if (phase == CM_UPDATE) p->update_s += time;
         else {
             *(phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += time;
             part->launches += t->launches;
             if (phase == CM_FORWARD) part->forward_launches += t->launches;
         }
-        p->device_s += time;
-        p->share[t->how] += time;
-        cm__errors_add(&errors, time, t);
+        p->device_s += copies * time;
+        p->share[t->how] += copies * time;
+        cm__errors_add(&errors, copies * time, t);
     }
+    copy_times(k);
     p->error = cm__step_error(p->device_s, &errors);
     for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
 }
@@ -127,7 +142,7 @@ static double communication(const cm__parts *parts)
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
-    const cm__layering *l = m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls);
+    const cm__layering *l = m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls, NULL);
     cm__parts           parts = {.count = l->count};
     cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .fabric = fabric, .parts = &parts,
                              .batch = micro_batch / cp, .cp = cp};

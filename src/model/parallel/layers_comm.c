@@ -40,11 +40,12 @@ static double loss_time(const cm__making *k, const cm__layer_sum *sum)
     return 3 * sum_time(k, each * cm__poly_at(&sum->bytes, k->batch), false).waited_s;
 }
 
-/* Time of the products that make weight gradients, by the input that they read. */
+/* Time of the products that make weight gradients, by the input that they read. NULL: no sum runs behind them. */
 static const double *weight_times(const cm__making *k, cm__ctx *ctx)
 {
     const cm__dispatch *d = k->m->calls;
-    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
+    if (!cm__is_megatron_core(k->m->runtime, k->g->software)) return NULL;
+    double *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
     for (int32_t i = 0; k->timed && k->layering->weight_input && i < d->n_of; i++) {
         int32_t input = k->layering->weight_input[d->node[i]];
         if (input >= 0) sum[input] += k->timed[d->of[i]].time_s;
@@ -67,7 +68,7 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
         double here = cm__poly_at(&sum->bytes, k->batch);
         bool   back = sum->input >= 0;
         if (here != last_bytes[back]) last[back] = sum_time(k, last_bytes[back] = here, back);
-        double behind = back ? weight_s[sum->input] : 0;
+        double behind = back && weight_s ? weight_s[sum->input] : 0;
         *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) +=
             last[back].waited_s + fmax(0, last[back].behind_s - behind);
         part->host_s += k->m->host_collective_s;
@@ -86,6 +87,7 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
         int32_t        at = k->part[i];
+        if (!cm__twin_count(k->layering->twins, k->g, k->part, i)) continue;
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
         cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
         double sent = cm__poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
@@ -101,11 +103,11 @@ static void add_gathers(cm__making *k)
 {
     int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
     cm__group group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
-        const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-        cm__part      *part = &k->parts->all[k->part[i]];
+    for (int32_t i = 0; i < k->layering->n_attentions; i++) {
+        const cm_node *n = &k->g->nodes[k->layering->attentions[i]];
+        const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        cm__part      *part = &k->parts->all[k->part[k->layering->attentions[i]]];
         double         bytes = 0;
-        if (cm__class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
         for (int32_t j = 1; j < 3; j++) {
             cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
             bytes += cm__poly_at(&of, k->batch * k->cp) / tp;
@@ -123,4 +125,10 @@ void cm__parts_communicate(cm__making *k, cm__ctx *ctx)
     if (k->m->calls->shards.tp > 1) add_sums(k, ctx);
     if (k->m->calls->shards.ep > 1) add_routes(k, ctx);
     if (k->cp > 1) add_gathers(k);
+    for (int32_t i = 0; k->layering->twins && i < k->parts->count; i++) {
+        cm__part *to = &k->parts->all[i], *from = &k->parts->all[k->layering->twins->of[i]];
+        to->forward_comm_s = from->forward_comm_s;
+        to->backward_comm_s = from->backward_comm_s;
+        to->host_s = from->host_s;
+    }
 }

@@ -48,13 +48,17 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
 }
 
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like)
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like,
+                              const cm__twins *twins)
 {
     const char   *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
-    cm__dispatch *calls = like ? cm__dispatch_like(ctx, like->calls, plan) : NULL;
-    return (cm__common){.calls = calls ? calls : cm__dispatch_shard(ctx, graph, first->layout, runtime, plan, math),
+    cm__dispatch *calls = like && !twins ? cm__dispatch_like(ctx, like->calls, plan) : NULL;
+    bool          copied = calls;
+    if (!calls) calls = cm__dispatch_twins(ctx, graph, first->layout, runtime, plan, math, twins,
+                                           twins && like ? like->calls : NULL);
+    return (cm__common){.calls = calls,
                         .memo = memo,
-                        .layering = calls ? like->layering : NULL,
+                        .layering = copied ? like->layering : NULL,
                         .reference = id ? cm__device_beside(ctx, first, id) : NULL};
 }
 

@@ -50,9 +50,11 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
                           cm_runtime runtime, cm__memo *memo);
 
 /* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). like: of a
-   plan that divides each layer in the same way, for the same graph, runtime and layout; NULL: there is none. */
+   plan that divides each layer in the same way, for the same graph, runtime and layout; NULL: there is none. twins:
+   only one of several equal layers has calls (cm__dispatch_twins()); then `like` is of any plan with such calls. */
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like);
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like,
+                              const cm__twins *twins);
 
 /* Uses layout, runtime and sparsity of the options, and one device's part of the plan, whose counts are filled in or
    all zero. common NULL: nothing is shared. */

@@ -15,6 +15,7 @@ void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *page);
 void cm__page_levels(cm__ctx *ctx, FILE *out, const cm__page_report *page);
 void cm__page_batch(cm__ctx *ctx, FILE *out, const cm__page_report *page);
 void cm__page_scaling(cm__ctx *ctx, FILE *out, const cm__page_report *page);
+void cm__page_counts(cm__ctx *ctx, FILE *out, const cm__page_report *page);
 void cm__page_roof(cm__ctx *ctx, FILE *out, const cm__explain_report *explained);
 void cm__page_step(cm__ctx *ctx, FILE *out, const cm__explain_report *explained);
 

@@ -82,16 +82,19 @@ static const struct {
      "activations instead of storing them.", cm__page_levels, true},
     {"scaling", "On more devices", "Data parallel, as far as the interconnect is known: each replica with the batch size "
      "of the ranking, or the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling, true},
+    {"counts", "Numbers of devices", "The job on other numbers of devices at the place of the best candidate, each with its best "
+     "plan. Dashed: linear scaling.", cm__page_counts, true},
     {"batch", "Batch size", "Throughput at batch sizes up to the first that does not fit into memory.", cm__page_batch,
      true},
 };
 #define SECTIONS (sizeof sections / sizeof *sections)
 
-/* Plans fix the batch size, so a job has no curve over batch sizes. */
+/* Plans fix the batch size, so a job has no curve over batch sizes, and one of its own over numbers of devices. */
 static bool has_section(const cm__page_report *p, size_t i)
 {
     if (sections[i].of_details && !p->n_details) return false;
-    return sections[i].table != cm__page_batch || !p->job;
+    if (sections[i].table == cm__page_counts) return p->job != NULL;
+    return !p->job || (sections[i].table != cm__page_batch && sections[i].table != cm__page_scaling);
 }
 
 static const char *device_section(cm__ctx *ctx, int32_t index) { return cm__format(ctx, "device-%d", index); }

@@ -233,6 +233,38 @@ void cm__page_scaling(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_table_end(out);
 }
 
+static bool same_text(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+static bool same_place(const cm_job_entry *a, const cm_job_entry *b)
+{
+    return a->at.device == b->at.device && same_text(a->cluster, b->cluster) && same_text(a->provider, b->provider) &&
+           same_text(a->instance, b->instance) && same_text(a->basis, b->basis);
+}
+
+void cm__page_counts(cm__ctx *ctx, FILE *out, const cm__page_report *p)
+{
+    static const cm__column columns[] = {{"device", NULL, false}, {"devices", "", false}, {"time", "h", false},
+                                         {"90 % interval", "h", false}, {"cost", "USD", false},
+                                         {"efficiency", "%", false}, {"plan", NULL, true}};
+    const cm_job_entry *best = cm_job_get_entry(p->job, 0), *least = best;
+    cm__html_table_begin(ctx, out, "The job on other numbers of devices", columns, COUNT(columns));
+    for (int32_t k = 0; k < cm_job_entries(p->job); k++) {
+        const cm_job_entry *e = cm_job_get_entry(p->job, k);
+        if (same_place(e, best) && e->at.fits && e->n < least->n) least = e;
+    }
+    for (int32_t k = 0; k < cm_job_entries(p->job); k++) {
+        const cm_job_entry *e = cm_job_get_entry(p->job, k);
+        if (!same_place(e, best) || !e->at.fits) continue;
+        const char *cells[] = {cm_device_get_info(e->at.device)->id, cm__format(ctx, "%d", e->n), number(ctx, e->at.hours),
+                               cm__format(ctx, "%s to %s", number(ctx, e->interval_s[0] / 3600),
+                                          number(ctx, e->interval_s[1] / 3600)),
+                               number(ctx, e->cost_usd), number(ctx, 100 * least->time_s * least->n / (e->time_s * e->n)),
+                               plan_words(ctx, &e->at.prediction.plan)};
+        cm__html_row(ctx, out, columns, COUNT(columns), cells);
+    }
+    cm__html_table_end(out);
+}
+
 void cm__page_roof(cm__ctx *ctx, FILE *out, const cm__explain_report *r)
 {
     static const cm__column columns[] = {{"operator", NULL, false}, {"phase", NULL, false}, {"time", "ms", false},

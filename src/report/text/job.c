@@ -25,12 +25,32 @@ static const char *number(cm__ctx *ctx, double value)
     return isfinite(value) ? cm__text_copy(ctx, cm__cell(buf, sizeof buf, value)) : "-";
 }
 
-/* "3.2 days", "5.1 h", "12 min" */
-static const char *duration(cm__ctx *ctx, double s)
+/* A unit of time, and the shortest time that is printed in it. */
+typedef struct time_unit {
+    const char *name;
+    double      seconds, from_s;
+} time_unit;
+
+static const time_unit units_of_time[] = {
+    {"days", 86400, 172800}, {"h", 3600, 5400}, {"min", 60, 90}, {"s", 1, 0}};
+
+/* "3.2 days", "5.1 h", "12 min", "45 s": in the unit that suits `like_s`. */
+static const char *duration_like(cm__ctx *ctx, double s, double like_s)
 {
-    return s >= 172800 ? cm__format(ctx, "%.3g days", s / 86400)
-           : s >= 5400 ? cm__format(ctx, "%.3g h", s / 3600)
-                       : cm__format(ctx, "%.3g min", s / 60);
+    const time_unit *u = units_of_time;
+    while (like_s < u->from_s) u++;
+    double value = s / u->seconds;
+    return cm__format(ctx, value < 999.5 ? "%.3g %s" : "%.0f %s", value, u->name);
+}
+
+static const char *duration(cm__ctx *ctx, double s) { return duration_like(ctx, s, s); }
+
+/* The unit of a table's times: hours, or a smaller one if the best entry takes less than six minutes. */
+static const time_unit *table_unit(const cm__job_report *r)
+{
+    const time_unit *u = &units_of_time[1];
+    double           best_s = cm_job_get_entry(r->job, 0)->time_s;
+    return best_s >= 360 ? u : best_s >= u[1].from_s ? &u[1] : &u[2];
 }
 
 static const char *plan_text(cm__ctx *ctx, const cm_plan *p)
@@ -60,8 +80,10 @@ static const char *id_of(const cm_job_entry *e) { return cm_device_get_info(e->a
 
 static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE *out)
 {
+    const time_unit *unit = table_unit(r);
     const cm__column columns[] = {{"#", "1", false},      {"n", "1", false},      {"device", NULL, false},
-                                  {"place", NULL, true},  {"time", "h", false},   {"90 % interval", "h", false},
+                                  {"place", NULL, true},  {"time", unit->name, false},
+                                  {"90 % interval", unit->name, false},
                                   {"cost", "USD", false}, {"energy", "kWh", false}, {"CO2", "kg", false},
                                   {"plan", NULL, true}};
     cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, true);
@@ -69,9 +91,10 @@ static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE
         const cm_job_entry *e = cm_job_get_entry(r->job, k);
         if (pareto ? !e->at.pareto : !e->best_here) continue;
         const char *cells[] = {cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
-                               cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e), number(ctx, e->at.hours),
-                               cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / 3600),
-                                          number(ctx, e->interval_s[1] / 3600)),
+                               cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e),
+                               number(ctx, e->time_s / unit->seconds),
+                               cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / unit->seconds),
+                                          number(ctx, e->interval_s[1] / unit->seconds)),
                                number(ctx, e->cost_usd), number(ctx, e->at.kwh), number(ctx, e->co2_kg),
                                plan_text(ctx, &e->at.prediction.plan)};
         cm__table_row(&table, cells);
@@ -123,8 +146,8 @@ static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     const char *cost = isnan(best->cost_usd) ? "" : cm__format(ctx, ", %s USD", number(ctx, best->cost_usd));
     fprintf(out, "Best by %s: %d x %s (%s), %s (90 %% interval %s to %s)%s.\n",
             cm_objective_name(cm_job_get_info(r->job)->objective), best->n, cm_device_get_info(best->at.device)->name,
-            place_text(ctx, best), duration(ctx, best->time_s), duration(ctx, best->interval_s[0]),
-            duration(ctx, best->interval_s[1]), cost);
+            place_text(ctx, best), duration(ctx, best->time_s),
+            duration_like(ctx, best->interval_s[0], best->time_s), duration_like(ctx, best->interval_s[1], best->time_s), cost);
 }
 
 static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)

@@ -21,7 +21,7 @@ static const char *duration(cm__ctx *ctx, double s)
                        : cm__format(ctx, "%.3g s", s);
 }
 
-/* The other settings of a plan: "v3 seq zero1 overlap" (3 virtual stages, sequence parallel, ZeRO 1, overlap). */
+/* The other settings of a plan: "v3 sp zero1 overlap" (3 virtual stages, sequence parallel, ZeRO 1, overlap). */
 static const char *choices(cm__ctx *ctx, const cm_plan *p)
 {
     const char *schedule = p->gpipe ? "gpipe " : p->interleave > 1 ? cm__format(ctx, "v%d ", p->interleave) : "";
@@ -31,9 +31,19 @@ static const char *choices(cm__ctx *ctx, const cm_plan *p)
     const char *host = any ? cm__format(ctx, "host:%s%s%s ", p->offload_optimizer ? "o" : "",
                                         p->offload_activations ? "a" : "", p->offload_weights ? "w" : "")
                            : "";
-    const char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, schedule, p->sequence_parallel ? "seq " : "", zero,
-                                 p->overlap ? "overlap " : "", host);
-    return *all ? all : "-";
+    char *all = cm__format(ctx, "%s%s%s%s%s%s", experts, schedule, p->sequence_parallel ? "sp " : "", zero,
+                           p->overlap ? "overlap " : "", host);
+    if (!*all) return "-";
+    all[strlen(all) - 1] = 0; /* the last space */
+    return all;
+}
+
+/* 1: all plans have as many devices as were asked for. */
+static int32_t same_counts(const cm__plan_report *r)
+{
+    for (int32_t i = 0; i < cm_search_plans(r->search); i++)
+        if (cm_search_plan(r->search, i)->plan.devices != r->asked.options.devices) return 0;
+    return 1;
 }
 
 static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
@@ -45,7 +55,8 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                          {"90 %", "s", false}, {seq > 0 ? "tokens/s" : "samples/s", "1/s", false},
                                          {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    int32_t   skipped = same_counts(r); /* the head has the number of devices */
+    cm__table table = cm__table_new(ctx, out, columns + skipped, sizeof columns / sizeof *columns - (size_t)skipped, false);
     for (int32_t i = 0; i < cm_search_plans(r->search); i++) {
         const cm_found *f = cm_search_plan(r->search, i);
         const cm_plan  *p = &f->plan;
@@ -64,7 +75,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                cm__cell_percent(ctx, f->mfu, 1),
                                cm__cell_percent(ctx, f->communication_s + f->bubble_s, f->step_time_s),
                                cm__cell_binary(ctx, f->peak_bytes)};
-        cm__table_row(&table, cells);
+        cm__table_row(&table, cells + skipped);
     }
     cm__table_print(&table);
 }

@@ -70,9 +70,28 @@ static void print_deepspeed(const cm_plan *p, FILE *out)
             (long long)p->global_batch, (long long)p->micro_batch, p->accumulate, p->zero);
 }
 
+/* How many GPUs software sees in one device: the dies of some packages. */
+static int32_t gpus_of(const cm_job_entry *e)
+{
+    cm_number gpus = cm_device_number(e->at.device, CM_GPUS);
+    return gpus.known && gpus.value > 1 ? (int32_t)gpus.value : 1;
+}
+
+/* The plan in GPUs as software sees them: as many replicas more, with smaller micro-batches or fewer of them. */
+static cm_plan software_plan(const cm_job_entry *e)
+{
+    cm_plan p = e->at.prediction.plan;
+    int32_t gpus = gpus_of(e);
+    if (p.micro_batch % gpus == 0) p.micro_batch /= gpus;
+    else if (p.accumulate % gpus == 0) p.accumulate /= gpus;
+    else p.global_batch *= gpus;
+    p.dp *= gpus;
+    return p;
+}
+
 static void print_launch(const cm_job_entry *e, int32_t per_node, const char *launcher, bool pbs, FILE *out)
 {
-    const cm_plan *p = &e->at.prediction.plan;
+    const cm_plan plan = software_plan(e), *p = &plan;
     bool           deepspeed = strcmp(launcher, "deepspeed") == 0, megatron = strcmp(launcher, "megatron") == 0;
     if (deepspeed) print_deepspeed(p, out);
     fputs(pbs ? "mpiexec -n \"$nodes\" --ppn 1 " : "srun ", out);
@@ -86,12 +105,15 @@ static void print_launch(const cm_job_entry *e, int32_t per_node, const char *la
 
 static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, FILE *out)
 {
-    const cm_plan *p = &e->at.prediction.plan;
+    const cm_plan *p = &e->at.prediction.plan, its = software_plan(e);
     fprintf(out, "# %s on %d x %s, written by centimani %s\n", cm__printable(ctx, cm_job_get_info(r->job)->model), e->n,
             cm_device_get_info(e->at.device)->name, CM_VERSION);
     fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, recomputation %s\n",
             p->tp, p->cp, p->pp, p->ep, p->dp, p->zero, (long long)p->micro_batch, p->accumulate,
             cm_recompute_name(p->recompute));
+    if (gpus_of(e) > 1)
+        fprintf(out, "# software sees %d GPUs in each of them: dp %d, micro-batch %lld, %d micro-batches\n", gpus_of(e), its.dp,
+                (long long)its.micro_batch, its.accumulate);
     fprintf(out, "# predicted: %.4g s per update, %.3g h in all (90 %% interval %.3g to %.3g h)\n",
             e->at.prediction.step_time_s, e->at.hours, e->interval_s[0] / 3600, e->interval_s[1] / 3600);
     if (e->jobs > 1)
@@ -101,7 +123,7 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry
 void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, const cm__script_options *o, FILE *out)
 {
     bool    pbs = strcmp(o->scheduler ? o->scheduler : e->scheduler ? e->scheduler : "slurm", "pbs") == 0;
-    int32_t per_node = (e->n + e->nodes - 1) / e->nodes;
+    int32_t per_node = (e->n + e->nodes - 1) / e->nodes * gpus_of(e);
     fputs("#!/bin/bash\n", out);
     if (pbs) print_pbs(ctx, e, out);
     else print_slurm(ctx, e, per_node, out);

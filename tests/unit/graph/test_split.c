@@ -29,6 +29,26 @@ TEST(columns_then_rows)
     assert_false(split[x] || split[down] || split[sum]);
 }
 
+/* Adapters of low rank: beside columns, the narrow product is whole and the wide one divides columns; beside rows, the
+   narrow one divides rows and the wide one is whole, so that its sum with the whole result is. */
+TEST(adapters)
+{
+    g->tuned = true;
+    int32_t x = input("B,4"), up = op(CM_OP_MATMUL, IN(x, weight("up", "4,16")));
+    int32_t a = op(CM_OP_MATMUL, IN(x, weight("up.A", "4,2"))), b = op(CM_OP_MATMUL, IN(a, weight("up.B", "2,16")));
+    int32_t wide = op(CM_OP_ADD, IN(up, b)), act = op(CM_OP_GELU, IN(wide));
+    int32_t down = op(CM_OP_MATMUL, IN(act, weight("down", "16,4")));
+    int32_t c = op(CM_OP_MATMUL, IN(act, weight("down.A", "16,2"))), d = op(CM_OP_MATMUL, IN(c, weight("down.B", "2,4")));
+    int32_t sum = op(CM_OP_ADD, IN(down, d));
+    find();
+    assert_int_equal(division(a), CM__WHOLE);
+    assert_int_equal(division(b), CM__COLUMNS);
+    assert_int_equal(division(c), CM__ROWS);
+    assert_int_equal(division(d), CM__WHOLE);
+    assert_true(split[up] && split[b] && split[wide] && split[act]);
+    assert_false(split[a] || split[c] || split[d] || split[down] || split[sum]);
+}
+
 /* Products of two activations are not divided by this rule, nor is a router: all devices choose the same experts. */
 TEST(whole_products)
 {
@@ -75,6 +95,7 @@ TEST(experts_and_parameters)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(columns_then_rows), cmocka_unit_test(whole_products),
+                                       cmocka_unit_test(adapters),
                                        cmocka_unit_test(products_before_norms),
                                        cmocka_unit_test(experts_and_parameters)};
     return cmocka_run_group_tests(tests, NULL, NULL);

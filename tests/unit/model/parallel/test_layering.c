@@ -12,7 +12,7 @@ static cm__layering *layering(cm__ctx *ctx, const cm_graph *step, int32_t tp)
 {
     cm_plan       plan = {.tp = tp, .ep = 1, .cp = 1};
     cm__dispatch *calls = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER, &plan, false);
-    return cm__layering_new(ctx, step, calls);
+    return cm__layering_new(ctx, step, calls, NULL);
 }
 
 /* A layer has 12 h^2 + 13 h parameters, of which tensor parallelism divides the matrices and the biases of columns. */

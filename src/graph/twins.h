@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * twins.h - repeated layers of a step that consist of the same nodes.
+ *
+ * Layers with equal operators, attributes, shapes and connections make equal kernel calls. A plan search therefore
+ * looks at one of them and counts it as often as it occurs.
+ */
+#ifndef CM_GRAPH_TWINS_H
+#define CM_GRAPH_TWINS_H
+
+#include "graph/graph.h"
+
+typedef struct cm__twins {
+    const int32_t *of;    /* per part (cm__part_map()): the first part with the same nodes, which stands for it */
+    const int32_t *count; /* per part: how many parts it stands for, itself included; 0: another one stands for it */
+    bool           any;   /* some part stands for another one */
+} cm__twins;
+
+/* Of a step. The parts before and after the layers stand for themselves. */
+const cm__twins *cm__twins_of(cm__ctx *ctx, const cm_graph *step);
+
+/* How often a node counts: the update once, a node of a layer as often as its layer. NULL: every node once. */
+static inline int32_t cm__twin_count(const cm__twins *twins, const cm_graph *g, const int32_t *part, int32_t node)
+{
+    return twins && g->nodes[node].phase != CM_UPDATE ? twins->count[part[node]] : 1;
+}
+
+#endif
