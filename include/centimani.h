@@ -206,12 +206,13 @@ typedef struct cm_tuning {
     bool        exempt;   /* FSDP does not shard adapters, as those of fused kernels */
     bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
     char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
-    char        save[128]; /* names of modules that are trained whole beside the adapters: PEFT's modules_to_save; empty: none */
+    char        save[128]; /* names of modules that are trained whole beside the adapters (PEFT's modules_to_save) */
     cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
     const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
 } cm_tuning;
 
-/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer,save=lm_head" into `tuning`; r must be given. */
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer,save=lm_head" into `tuning`; r must be
+   given. */
 cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);

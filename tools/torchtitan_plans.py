@@ -48,7 +48,8 @@ def asked(program, command, row):
 
 def main():
     program = sys.argv[1]
-    print(f"{'model':12} {'H100':>4} {'tokens':>7} {'type':8} {'plan':52} {'tokens/s':>8} {'ours':>7} {'off':>7} {'inside':>6} {'GiB':>5} {'ours':>6} {'off':>7}")
+    print(f"{'model':12} {'H100':>4} {'tokens':>7} {'type':8} {'plan':52} {'tokens/s':>8} {'ours':>7} {'off':>7} {'inside':>6} "
+          f"{'GiB':>5} {'ours':>6} {'off':>7}")
     for row in ROWS:
         step, memory = asked(program, "predict", row), asked(program, "memory", row)
         if "error" in step or "error" in memory:

@@ -230,7 +230,8 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag)
         cm__span key = {p, equals}, value = {p + equals + 1, equals < length ? length - equals - 1 : 0};
         if (equals >= length || !set_lora(&t, key, value))
             return cm__diag_set(diag, CM_ERR_ARGUMENT, "'%.*s' is none of r=N, alpha=X, targets=NAMES, dropout=X, "
-                                "dtype=auto|fp32, rest=auto|fp32, fsdp=adapter|layer|exempt, save=NAMES", (int)(length > 64 ? 64 : length), p);
+                                "dtype=auto|fp32, rest=auto|fp32, fsdp=adapter|layer|exempt, save=NAMES",
+                                (int)(length > 64 ? 64 : length), p);
         p += length + (p[length] == ',');
     }
     if (t.rank <= 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no rank given: r=16");

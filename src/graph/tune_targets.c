@@ -133,8 +133,8 @@ static void choose_frozen(cm__tune *t)
         cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches --freeze '%.64s': 'centimani graph --tensors' lists "
                  "them", t->o->freeze);
     if (*t->o->save && !any_saved)
-        cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches save=%s of --lora: 'centimani graph --tensors' lists "
-                 "them", t->o->save);
+        cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches save=%s of --lora: 'centimani graph --tensors' "
+                 "lists them", t->o->save);
 }
 
 void cm__tune_choose(cm__tune *t)

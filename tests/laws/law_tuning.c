@@ -108,9 +108,9 @@ static bool costs_of(const law_question *q, costs *c)
     return true;
 }
 
-/* The part of the time that twice the rank takes at least. Products of 4 columns are not aligned and slower than those of
-   8, in small networks by up to 16 % of a step. On an MI300X those of 32 columns are predicted slower than those of 64, by
-   up to 14 % of a step: the nearest measured products of AMD are that far apart. */
+/* The part of the time that twice the rank takes at least. Products of 4 columns are not aligned and slower than those
+   of 8, in small networks by up to 16 % of a step. On an MI300X those of 32 columns are predicted slower than those of
+   64, by up to 14 % of a step: the nearest measured products of AMD are that far apart. */
 static double slack_of(const law_question *q)
 {
     return q->tuning.rank < 8 || strncmp(q->device, "amd", 3) == 0 ? 0.8 : 0.995;

@@ -4,11 +4,13 @@
  *
  * FSDP1 reshards a unit without trained weights by a hook on the unit's inputs (torch.distributed.fsdp,
  * _register_post_backward_reshard_only_hook). The hook refers to the inputs until the end of backward. With reentrant
- * checkpoints these are the stored inputs of each layer, and their gradients are attached to them: neither is freed when
- * the layer's backward is done. Layers are such units where each adapter is a unit of its own, or not sharded at all.
+ * checkpoints these are the stored inputs of each layer, and their gradients are attached to them: neither is freed
+ * when the layer's backward is done.
+ * Layers are such units where each adapter is a unit of its own, or not sharded at all.
  *
- * Measured: the peak of 4-bit fine-tuning of Mistral 7B over two A100 grows by 2.97 GiB per 4,096 tokens, on one by 2.04
- * (fms-acceleration, a100_80gb_liger.csv); the inputs and their gradients in 16 bits are 2.0 and the inputs alone 1.0.
+ * Measured: the peak of 4-bit fine-tuning of Mistral 7B over two A100 grows by 2.97 GiB per 4,096 tokens, on one by
+ * 2.04 (fms-acceleration, a100_80gb_liger.csv); the inputs and their
+ * gradients in 16 bits are 2.0 and the inputs alone 1.0.
  */
 #include "graph/rule.h"
 #include "graph/runtimes.h"

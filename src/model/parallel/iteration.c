@@ -200,9 +200,9 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
 /* ---- iteration -------------------------------------------------------------------------------------------------- */
 
 /* ZeRO reduce-scatters the gradients and gathers the new weights after the update. ZeRO 3 gathers weights in every
-   pass, and only the last gather is not overlapped. A reentrant checkpoint around an FSDP unit frees the weights after it
-   has recomputed them, so that backward gathers them once more, and nothing prefetches them (Hugging Face's trainer warns
-   of this "redundant AllGather": huggingface/transformers issue 30404). */
+   pass, and only the last gather is not overlapped. A reentrant checkpoint around an FSDP unit frees the weights after
+   recomputation, so that backward gathers them once more, and nothing prefetches them (Hugging Face's trainer warns of
+   this "redundant AllGather": huggingface/transformers issue 30404). */
 static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     bool            behind = !late || p->overlap;

@@ -77,7 +77,8 @@ TEST(nothing_set_changes_nothing)
 TEST(option_is_read)
 {
     cm_tuning t = {.quantize = CM_QUANTIZE_NF4};
-    static const char all[] = "r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer,save=head+embed";
+    static const char all[] = "r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32,"
+                              "fsdp=layer,save=head+embed";
     assert_int_equal(cm_lora_parse(all, &t, NULL), CM_OK);
     assert_true(t.joined && !t.exempt);
     assert_string_equal(t.save, "head+embed");
@@ -110,7 +111,7 @@ TEST(saved_modules_are_trained_whole)
 static cm_phase last_read(int32_t year)
 {
     start_over();
-    train_with(network(), (cm_train_options){.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAM, .software = year,
+    train_with(network(), (cm_train_options){.precision = CM_PRECISION_BF16, .software = year,
                                              .tuning = {.rank = 2, .targets = "0", .quantize = CM_QUANTIZE_NF4}});
     for (int32_t i = step->n_nodes - 1; i >= 0; i--) {
         const cm_node *n = &step->nodes[i];

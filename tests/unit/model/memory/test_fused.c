@@ -67,8 +67,8 @@ static void test_gates(void **state)
     assert_true(eager - fused > 0.95 * gate && eager - fused < 1.05 * gate);
 }
 
-/* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted copy of
-   127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
+/* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted
+   copy of 127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
 static void test_copies(void **state)
 {
     static const struct {
@@ -89,7 +89,8 @@ static void test_copies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies), cmocka_unit_test(test_gates),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_gates),
                                        cmocka_unit_test(test_loss_kernels)};
     return cmocka_run_group_tests(tests, begin, end);
 }
