@@ -27,6 +27,7 @@ NAMES(loss, CM_LOSSES)
 NAMES(recompute, CM_RECOMPUTES)
 NAMES(attention, CM_ATTENTIONS)
 NAMES(loss_kernel, CM_LOSS_KERNELS)
+NAMES(logits, CM_LOGITS)
 NAMES(quantize, CM_QUANTIZES)
 NAMES(fuse, CM_FUSES)
 NAMES(layout, CM_LAYOUTS)
@@ -89,7 +90,8 @@ static const struct {
     {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
     {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL},
-    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--quantize", quantize_at, FOR_ALL}, {"--mode", mode_at, FOR_ALL},
+    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--logits", logits_at, FOR_ALL}, {"--quantize", quantize_at, FOR_ALL},
+    {"--mode", mode_at, FOR_ALL},
     {"--runtime", runtime_at, FOR_ALL},
     {"--objective", objective_device_at, FOR_RANKING}, {"--objective", objective_plan_at, FOR_PLAN},
     {"--objective", objective_batch_at, FOR_BATCH}, {"--price-basis", basis_at, FOR_ALL},

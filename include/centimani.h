@@ -181,6 +181,15 @@ typedef enum cm_loss_kernel {
     CM_LOSS_KERNELS
 } cm_loss_kernel;
 
+/* What a script does with the logits before the cross-entropy, and whether it keeps them (docs/model.md). */
+typedef enum cm_logits {
+    CM_LOGITS_AUTO, /* kept for the whole step; a plain loss is computed from an fp32 copy */
+    CM_LOGITS_OWN,  /* shifted copy in their own type; dropped before backward: GPT-2 in Hugging Face's code */
+    CM_LOGITS_FP32, /* replaced by an fp32 copy, which is shifted; dropped before backward: transformers up to 4.45 */
+    CM_LOGITS_BOTH, /* the same, beside the 16-bit logits: transformers since 4.46 */
+    CM_LOGITS
+} cm_logits;
+
 /* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
 typedef enum cm_quantize {
     CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4, CM_QUANTIZES
@@ -194,13 +203,16 @@ typedef struct cm_tuning {
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
     bool        joined;   /* FSDP shards adapters with their layer; false: each by itself, as PEFT wraps them */
+    bool        exempt;   /* FSDP does not shard adapters, as those of fused kernels */
     bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
     char        targets[128]; /* "qkv", "attention", "all-linear", or names joined by '+'; empty: qkv */
+    char        save[128]; /* names of modules that are trained whole beside the adapters (PEFT's modules_to_save) */
     cm_quantize quantize; /* weights of the layers' matrix products: frozen, and stored so */
     const char *freeze;   /* patterns of parameter names, separated by commas; NULL: none */
 } cm_tuning;
 
-/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer" into `tuning`; r must be given. */
+/* Read "r=16,alpha=32,targets=qkv,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer,save=lm_head" into `tuning`; r must be
+   given. */
 cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
@@ -217,6 +229,7 @@ typedef struct cm_train_options {
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
+    cm_logits    logits;
     bool         fused_kernels; /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
@@ -309,6 +322,7 @@ const char *cm_loss_name(cm_loss loss);
 const char *cm_recompute_name(cm_recompute recompute);
 const char *cm_attention_name(cm_attention attention);
 const char *cm_loss_kernel_name(cm_loss_kernel kernel);
+const char *cm_logits_name(cm_logits logits);
 const char *cm_fuse_name(cm_fuse fuse);
 
 /* Find a value by its name. An unknown name gives CM_ERR_UNKNOWN; the diagnosis lists the valid names. */
@@ -318,6 +332,7 @@ cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);
+cm_status cm_logits_parse(const char *name, cm_logits *logits, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- runtimes ---------------------------------------------------------------------------------------------------- */

@@ -113,10 +113,19 @@ static int32_t dy_in_type_of(cm__backward *b, const cm_node *n, int32_t input)
     return cm__emit(b->g, CM_OP_CAST, n->name, &dy, 1, &to, 1);
 }
 
+/* bitsandbytes' product of 4-bit weights saved its input too until July 2024 (its pull request 1270). */
+static bool saves_needlessly(const cm__backward *b, const cm_node *n)
+{
+    int32_t from = cm__t(b->g, n->inputs[1])->producer;
+    return from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK && b->g->software && b->g->software < 2024;
+}
+
 void cm__gradient_gemm(cm__backward *b, const cm_node *n)
 {
     int32_t dy = dy_in_type_of(b, n, 0);
     product(b, n, CM_OP_GEMM_GRAD_INPUT, 0, dy, 1);
+    if (saves_needlessly(b, n) && cm__last(b->g)->op == CM_OP_GEMM_GRAD_INPUT)
+        cm__hold(b->g, kept_in(b, n, 0), cm__last(b->g)->outputs[0]);
     product(b, n, CM_OP_GEMM_GRAD_WEIGHT, 1, dy, 0);
     bias(b, n, 2);
 }

@@ -189,6 +189,7 @@ struct cm_graph {
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */
+    bool    exempt_adapters; /* FSDP does not shard adapters: the units of layers are frozen */
     bool        loaded_narrow; /* weights were loaded in 16 bits: under autocast too, norms cast their results back */
     bool        typed;       /* tensors have recorded types for a 16-bit model (cm_tensor.converted) */
     bool        has_backward; /* backward was recorded too, with this many matrix FLOP; train.c compares them */
@@ -201,8 +202,11 @@ struct cm_graph {
     cm_attention attention;
     int32_t     software;    /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
+    cm_logits   logits;
+    bool        drops_logits; /* the script drops the model's outputs when the loss is known */
     bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
     bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
+    bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */

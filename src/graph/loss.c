@@ -71,14 +71,42 @@ static int32_t trained_output(const cm_graph *g)
     return g->outputs[0];
 }
 
-/* A fused kernel reads the logits in their own type; the script shifts the labels, not the logits. */
+static bool autocasts(const cm_graph *g)
+{
+    return g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16;
+}
+
+/* The shifted copy of the logits that the script makes in memory (--logits). *kept: the logits that it is made of. */
+static int32_t shifted_copy(cm_graph *g, int32_t y, int32_t *kept)
+{
+    *kept = g->logits == CM_LOGITS_OWN ? y : in_fp32(g, y);
+    int32_t x = all_but_last(g, *kept);
+    return x == *kept ? x : cm__emit(g, CM_OP_COPY, "loss.shift", &x, 1, NULL, 0);
+}
+
+/* The script drops its logits when the loss is known. */
+static int32_t logits_held(cm_graph *g, int32_t y, int32_t kept, int32_t loss)
+{
+    g->drops_logits = true;
+    cm__hold(g, kept, loss);
+    if (g->logits == CM_LOGITS_BOTH) cm__hold(g, y, loss);
+    return loss;
+}
+
+/* A fused kernel reads the logits in their own type; the script shifts the labels, not the logits, unless --logits says
+   that it copies them. cross_entropy() runs in fp32 under autocast. A chunked loss has no logits to copy. */
 static int32_t cross_entropy(cm_graph *g, int32_t y)
 {
     bool    fused = g->loss_kernel == CM_LOSS_KERNEL_FUSED || g->loss_kernel == CM_LOSS_KERNEL_CHUNKED;
-    int32_t rows = as_rows(g, fused ? y : in_fp32(g, all_but_last(g, y)));
+    bool    copied = g->logits && g->loss_kernel != CM_LOSS_KERNEL_CHUNKED;
+    int32_t kept = y, x = copied ? shifted_copy(g, y, &kept) : fused ? y : in_fp32(g, all_but_last(g, y));
+    int32_t rows = as_rows(g, x);
+    bool    own = g->logits == CM_LOGITS_OWN && !autocasts(g);
     fused &= cm__t(g, rows)->rank == 2; /* not the classes of pixels */
-    return cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
-                    (int32_t[]){fused ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL, 0);
+    int32_t loss = cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
+                            (int32_t[]){fused || own ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL,
+                            0);
+    return copied ? logits_held(g, y, kept, loss) : loss;
 }
 
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss)

@@ -10,8 +10,11 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->attention = o->attention;
     step->software = o->software;
     step->loss_kernel = o->loss_kernel;
+    step->logits = o->logits;
     step->fused_kernels = o->fused_kernels;
     step->whole_layers = o->recompute == CM_RECOMPUTE_FULL && o->whole_layers;
+    /* older releases repeat whole layers wherever the checkpoints are */
+    step->wraps_units = step->whole_layers && !(o->software && o->software < 2024);
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
     step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;
@@ -19,6 +22,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->channels_last = forward->channels_last;
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;
+    step->exempt_adapters = forward->exempt_adapters;
 }
 
 static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tensors)
@@ -53,6 +57,9 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     if (o->loss_kernel > CM_LOSS_KERNEL_PLAIN && !has_fused_loss(step))
         cm__warn(step, "the loss is not a cross-entropy of rows that this program adds: --loss-kernel %s has no effect",
                  cm_loss_kernel_name(o->loss_kernel));
+    if (o->logits && !step->drops_logits)
+        cm__warn(step, "this program adds no loss that reads logits in memory: --logits %s has no effect",
+                 cm_logits_name(o->logits));
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer, o->master);
@@ -105,6 +112,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
         (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
         (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS ||
+        (unsigned)o->logits >= CM_LOGITS ||
         (unsigned)o->tuning.quantize >= CM_QUANTIZES)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     forward = cm__tuned(ctx, forward, &o->tuning);

@@ -21,6 +21,17 @@
 
 /* ---- copying ---------------------------------------------------------------------------------------------------- */
 
+/* A module that is saved whole is trained as a copy in the type it was loaded in; the original stays in memory (PEFT's
+   ModulesToSaveWrapper). */
+static void keep_original(cm__tune *t, const cm_tensor *x, int32_t trained)
+{
+    cm__t(t->out, trained)->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
+    int32_t original = cm__leaf(t->out, cm__format(t->out->ctx, "%s.original", x->name), x->role, x->dtype, x->rank,
+                                x->dims);
+    cm__t(t->out, original)->frozen = true;
+    cm__t(t->out, original)->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
+}
+
 static int32_t copy_leaf(cm__tune *t, int32_t tensor)
 {
     const cm_tensor *x = cm__t(t->in, tensor);
@@ -32,8 +43,9 @@ static int32_t copy_leaf(cm__tune *t, int32_t tensor)
     y->converted = x->converted;
     y->like = x->like ? t->map[x->like - 1] + 1 : 0;
     y->frozen = t->frozen[tensor];
-    if (y->frozen && (t->o->rank > 0 || t->o->quantize)) 
+    if (y->frozen && (t->o->rank > 0 || t->o->quantize))
         y->stored = t->o->wide_rest && !t->inner[tensor] ? CM__STORED_WIDE : CM__STORED_NARROW;
+    if (x->role == CM_ROLE_PARAMETER && t->o->rank > 0 && !y->frozen) keep_original(t, x, leaf);
     return leaf;
 }
 
@@ -172,7 +184,8 @@ const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning
     for (int32_t i = 0; i < forward->n_tensors; i++) t.map[i] = -1;
     t.out->loaded_narrow = (tuning->rank > 0 || tuning->quantize) && !tuning->wide_rest;
     t.out->tuned = tuning->rank > 0;
-    t.out->joined_adapters = tuning->joined;
+    t.out->joined_adapters = tuning->joined || tuning->exempt;
+    t.out->exempt_adapters = tuning->exempt;
     cm__graph_reserve(t.out, forward, 3);
     cm__tune_choose(&t);
     copy_all(&t);
@@ -195,14 +208,17 @@ static bool set_lora(cm_tuning *t, cm__span key, cm__span value)
     bool wide = cm__span_is(value, "fp32");
     if (cm__span_is(key, "fsdp")) {
         t->joined = cm__span_is(value, "layer");
-        return t->joined || cm__span_is(value, "adapter");
+        t->exempt = cm__span_is(value, "exempt");
+        return t->joined || t->exempt || cm__span_is(value, "adapter");
     }
     if (cm__span_is(key, "dtype")) t->wide = wide;
     if (cm__span_is(key, "rest")) t->wide_rest = wide;
     if (cm__span_is(key, "dtype") || cm__span_is(key, "rest")) return wide || cm__span_is(value, "auto");
-    if (!cm__span_is(key, "targets") || !value.length || value.length >= sizeof t->targets) return false;
-    memcpy(t->targets, value.text, value.length);
-    t->targets[value.length] = '\0';
+    bool  saved = cm__span_is(key, "save");
+    char *names = saved ? t->save : t->targets; /* of the same size */
+    if ((!saved && !cm__span_is(key, "targets")) || !value.length || value.length >= sizeof t->targets) return false;
+    memcpy(names, value.text, value.length);
+    names[value.length] = '\0';
     return true;
 }
 
@@ -214,7 +230,8 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag)
         cm__span key = {p, equals}, value = {p + equals + 1, equals < length ? length - equals - 1 : 0};
         if (equals >= length || !set_lora(&t, key, value))
             return cm__diag_set(diag, CM_ERR_ARGUMENT, "'%.*s' is none of r=N, alpha=X, targets=NAMES, dropout=X, "
-                                "dtype=auto|fp32, rest=auto|fp32", (int)(length > 64 ? 64 : length), p);
+                                "dtype=auto|fp32, rest=auto|fp32, fsdp=adapter|layer|exempt, save=NAMES",
+                                (int)(length > 64 ? 64 : length), p);
         p += length + (p[length] == ',');
     }
     if (t.rank <= 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no rank given: r=16");

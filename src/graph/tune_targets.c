@@ -115,19 +115,26 @@ static bool *inner_products(const cm__tune *t)
     return inner;
 }
 
+/* PEFT trains a copy of a module that is saved whole, and keeps the original: see copy_leaf(). */
 static void choose_frozen(cm__tune *t)
 {
-    bool any = false;
+    bool any = false, any_saved = false;
     for (int32_t i = 0; i < t->in->n_tensors; i++) {
         const cm_tensor *x = cm__t(t->in, i);
         if (x->role != CM_ROLE_PARAMETER) continue;
         bool named = t->o->freeze && is_frozen_by(t->o->freeze, x->name);
-        t->frozen[i] = t->o->rank > 0 || t->quantised[i] || named;
+        bool saved = *t->o->save && is_named(x->name, t->o->save);
+        t->quantised[i] &= !saved;
+        t->frozen[i] = (t->o->rank > 0 && !saved) || t->quantised[i] || named;
         any |= named;
+        any_saved |= saved;
     }
     if (t->o->freeze && !any)
         cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches --freeze '%.64s': 'centimani graph --tensors' lists "
                  "them", t->o->freeze);
+    if (*t->o->save && !any_saved)
+        cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches save=%s of --lora: 'centimani graph --tensors' "
+                 "lists them", t->o->save);
 }
 
 void cm__tune_choose(cm__tune *t)

@@ -179,6 +179,16 @@ static const cm__config_key qwen2_moe[] = {
     {"qkv_bias", "qkv_bias", NULL},
     END};
 
+/* GLM-4.5: attention_bias is for queries, keys and values; the output projection has none. */
+static const cm__config_key glm4_moe[] = {
+    {"", "top_k", "8"}, {"", "shared_ffn", "1408"}, LLAMA_KEYS,
+    {"num_hidden_layers", "layers", "46"}, {"num_attention_heads", "heads", "96"},
+    {"num_key_value_heads", "kv_heads", "8"}, {"intermediate_size", "ffn", "10944"},
+    {"n_routed_experts", "experts", "128"}, {"num_experts_per_tok", "top_k", NULL},
+    {"moe_intermediate_size", "expert_ffn", "1408"}, {"first_k_dense_replace", "dense_layers", "1"},
+    {"attention_bias", "qkv_bias", "0"}, {"use_qk_norm", "qk_norm", "0"}, {"partial_rotary_factor", "rotary", "0.5"},
+    {"vocab_size", "vocab", "151552"}, {"max_position_embeddings", "positions", "131072"}, END};
+
 static const cm__config_key granitemoe[] = {
     {"", "qk_norm", "0"}, {"", "experts", "8"}, {"", "top_k", "2"}, {"", "ffn", "11008"}, LLAMA_KEYS, EXPERT_KEYS,
     {"vocab_size", "vocab", "32000"},
@@ -271,7 +281,8 @@ const cm__config_type cm__config_types[] = {
     {"mistral", CM__MISTRAL, mistral, 2048, 0}, {"qwen2", CM__QWEN2, qwen2, 2048, 0},
     {"mixtral", CM__MIXTRAL, mixtral, 2048, 0}, {"vit", CM__VIT, vit, 0, 0},
     {"qwen3", CM__QWEN3, qwen3, 2048, 0},       {"qwen3_moe", CM__QWEN3, qwen3_moe, 2048, 0},
-    {"qwen2_moe", CM__QWEN3, qwen2_moe, 2048, 0}, {"granitemoe", CM__QWEN3, granitemoe, 2048, 0},
+    {"qwen2_moe", CM__QWEN3, qwen2_moe, 2048, 0}, {"glm4_moe", CM__QWEN3, glm4_moe, 2048, 0},
+    {"granitemoe", CM__QWEN3, granitemoe, 2048, 0},
     {"gemma", CM__GEMMA, gemma, 2048, 0},       {"gemma2", CM__GEMMA, gemma2, 2048, 0},
     {"gemma3_text", CM__GEMMA, gemma3, 2048, 0}, {"deepseek_v2", CM__DEEPSEEK, deepseek_v2, 2048, 0},
     {"deepseek_v3", CM__DEEPSEEK, deepseek_v3, 2048, 0}, {"gpt_oss", CM__GPT_OSS, gpt_oss, 2048, 0},

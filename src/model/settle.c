@@ -48,6 +48,8 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     bool megatron = o->runtime == CM_RUNTIME_MEGATRON, eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER;
     if (o->train.loss_kernel && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
+    if (o->train.logits && megatron)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --logits");
     if (o->train.fused_kernels && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fused-kernels replaces kernels of torch-eager; the runtime is %s",
                             cm_runtime_name(o->runtime));

@@ -108,9 +108,16 @@ static bool costs_of(const law_question *q, costs *c)
     return true;
 }
 
+/* The part of the time that twice the rank takes at least. Products of 4 columns are not aligned and slower than those
+   of 8, in small networks by up to 16 % of a step. On an MI300X those of 32 columns are predicted slower than those of
+   64, by up to 14 % of a step: the nearest measured products of AMD are that far apart. */
+static double slack_of(const law_question *q)
+{
+    return q->tuning.rank < 8 || strncmp(q->device, "amd", 3) == 0 ? 0.8 : 0.995;
+}
+
 /* The forward pass gains 2 r (in + out) FLOP per row. Backward has both gradients of adapters, and none of frozen
-   matrices. The time may fall: products of 4 columns are not aligned and slower than those of 8, in small networks by up
-   to 16 % of a step. */
+   matrices. */
 void law_adapters_cost_little(law_run *run)
 {
     for (int i = 0; i < 40; i++) {
@@ -128,7 +135,7 @@ void law_adapters_cost_little(law_run *run)
                  "%s: backward of adapters has %.6g FLOP, of the whole model %.6g", law_text(&q), a.backward, all.backward);
         law_case(run, b.peak >= a.peak * 0.999, "%s: rank %d needs %.5g bytes, twice the rank %.5g", law_text(&q),
                  q.tuning.rank, a.peak, b.peak);
-        law_case(run, b.busy >= a.busy * 0.8, "%s: rank %d takes %.5g s, twice the rank %.5g", law_text(&q),
+        law_case(run, b.busy >= a.busy * slack_of(&q), "%s: rank %d takes %.5g s, twice the rank %.5g", law_text(&q),
                  q.tuning.rank, a.busy, b.busy);
     }
 }

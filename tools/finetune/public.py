@@ -42,6 +42,7 @@ MODELS = {
 }
 DEVICES = {"A100-80GB": "nvidia-a100-80g", "A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g",
            "L40S": "nvidia-l40s"}
+# fms-acceleration loads with bnb_4bit_use_double_quant=True (framework_plugin_bnb.py)
 QUANTIZED = {"none": None, "nf4": "nf4", "nf4-dq": "nf4-dq", "gptq-int4": "gptq4", "bnb-int4": "nf4", "gptq-int8": "int8"}
 METHODS = ("full", "lora", "qlora", "gptq_lora")
 
@@ -54,24 +55,29 @@ def targets_of(row):
 
 
 def precision_of(row):
-    """Under FSDP with autocast, accelerate stores trained weights in fp32 (its readings are twice those without)."""
+    """Under FSDP with autocast, accelerate stores trained weights in fp32 (its readings are twice those without).
+    Qwen's script runs 4-bit fine-tuning under DeepSpeed (finetune_qlora_single_gpu.sh), which does not use autocast."""
     kind, sharded, tuned = row["precision"], int(row["n_devices"]) > 1, row["method"] != "full"
+    if row["source"].endswith("/Qwen") and row["method"] == "qlora":
+        return "fp16"
     low = "fp16" if "fp16" in kind else "bf16"
     trainer = tuned and row["source"].endswith(("Qwen", "ms-swift")) # bf16=True: autocast around 16-bit weights
     return f"amp-{low}" if "4-bit" in kind or "int4" in kind or trainer or ((sharded or tuned) and "autocast" in kind) else low
 
 
 def adapter_of(row):
-    """PEFT makes adapters fp32 unless told otherwise (autocast_adapter_dtype), which shows without autocast only; and
-    prepare_model_for_kbit_training(), which the plain script calls, makes what is not quantised fp32."""
-    wide = ",dtype=fp32" if precision_of(row) in ("bf16", "fp16") and not row["source"].endswith("litgpt") else ""
-    prepared = row["method"] == "qlora" and "framework_config=none" in row["notes"]
-    # adapters under FSDP and autocast: readings grow by 3.0 GiB per 4,096 tokens of Mistral 7B, which are layer inputs
-    # in fp32; without FSDP, and with everything trained, they grow by 2.0 GiB
-    prepared |= int(row["n_devices"]) > 1 and precision_of(row).startswith("amp")
+    """PEFT makes adapters fp32 unless told otherwise (autocast_adapter_dtype) and casts their inputs to fp32, under autocast
+    too; fused adapters have no such casts. prepare_model_for_kbit_training(), which trl's trainer calls for the plain script on one device, makes what is not
+    quantised fp32 (fms-acceleration's own preparation and trl's sharded one do not)."""
+    fused = "fused lora" in row["kernels"]
+    # PEFT before 0.12 makes adapters in the type of the weights; DeepSpeed trains fp32 copies of them (Qwen, 4 bits)
+    old = row["source"].endswith(("litgpt", "/Qwen", "ms-swift")) and precision_of(row) != "fp16"
+    wide = ",dtype=fp32" if not old and not (fused and precision_of(row).startswith("amp")) else ""
+    prepared = "baseline-peft-bnb" in row["notes"] and int(row["n_devices"]) == 1
     # fused adapters are exempt from FSDP's wrapping policy, which makes each trained module a unit (peft.utils.other)
-    joined = ",fsdp=layer" if "fused lora" in row["kernels"] else ""
-    return wide + (",rest=fp32" if prepared else "") + joined
+    joined = ",fsdp=exempt" if fused else ""
+    saved = ",save=embed_tokens+lm_head" if "wte" in row["target_modules"] else "" # finetune.py: modules_to_save
+    return wide + (",rest=fp32" if prepared else "") + joined + saved
 
 
 # Spread of the samples' lengths over their mean in the data of fms-acceleration. Its padded batches of 2, 4 and 8 have
@@ -89,15 +95,47 @@ def length_of(row):
     return int(row["seq_len"]) if row["seq_len"] else None
 
 
-def loss_of(kernels):
-    """The Triton loss writes the gradient over the logits, and the trainer drops the model's outputs before backward:
-    readings are those of the loss in chunks, to 2 %."""
-    return ["--loss-kernel", "chunked"] if "liger" in kernels or "triton loss" in kernels else []
+# Releases of transformers by file of results (its requirements*.txt). Up to 4.45 a model replaces its logits by an fp32
+# copy; since 4.46 the loss makes that copy beside them (loss/loss_utils.py).
+LOGITS = {"a100_80gb.csv": "both", "a100_80gb_moe.csv": "both"}
+
+
+def logits_of(row):
+    """GPT-BigCode's and Qwen's own code compute the loss from the logits as they are."""
+    if "bigcode" in row["model"] or (row["source"].endswith("/Qwen") and row["method"] == "qlora"):
+        return ["--logits", "own"]
+    if not row["source"].endswith("fms-acceleration"):
+        return []
+    return ["--logits", LOGITS.get(row["url_or_repo_path"].split("/")[-1], "fp32")]
+
+
+def loss_of(row):
+    """The Triton loss is one kernel that reads the copy of the logits; Liger's has no logits."""
+    if "liger" in row["kernels"]:
+        return ["--loss-kernel", "chunked"]
+    return (["--loss-kernel", "fused"] if "triton loss" in row["kernels"] else []) + logits_of(row)
+
+
+def software_of(row):
+    """bitsandbytes 0.41 (litgpt's tables of 2023, ms-swift's benchmark) saves the inputs of 4-bit products."""
+    return ["--software", "2023"] if row["source"].endswith(("litgpt", "ms-swift")) and row["method"] == "qlora" else []
 
 
 def reentrant_of(row):
     """Hugging Face's trainer, which all sources but litgpt use, checkpoints with use_reentrant=True unless told otherwise."""
     return ["--reentrant"] if row["grad_ckpt"] == "1" and not row["source"].endswith("litgpt") else []
+
+
+def attention_of(row):
+    """ChatGLM3's own code passes a mask to PyTorch's attention and knows no FlashAttention, whatever the option says."""
+    return ["--attention", "math"] if row["attention"] == "eager" or "chatglm3" in row["model"] else []
+
+
+def loading_of(row, memory):
+    """litgpt's peaks over two devices are those of loading: load_checkpoint() gathers the whole model beside the shards
+    (litgpt/utils.py, Fabric's load_raw()), so the reading is the same for 1 and 2 samples."""
+    sharded = row["source"].endswith("litgpt") and int(row["n_devices"]) > 1
+    return (int(row["n_devices"]) + 1) * memory["categories"]["weights_biases"] if sharded else 0
 
 
 def words_of(row):
@@ -110,10 +148,10 @@ def words_of(row):
     if row["method"] != "full":
         dropout = f",dropout={row['lora_dropout']}" if row["lora_dropout"] not in ("", "0.0") else ""
         words += ["--lora", f"r={row['lora_r'] or 8},targets={targets_of(row)}{dropout}{adapter_of(row)}"]
-    if QUANTIZED[row["base_quant"]]:
-        words += ["--quantize", QUANTIZED[row["base_quant"]]]
+    quantized = "nf4-dq" if "bnb" in row["notes"] and row["method"] == "qlora" else QUANTIZED[row["base_quant"]]
+    words += ["--quantize", quantized] if quantized else []
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += reentrant_of(row) + loss_of(row["kernels"])
+    words += reentrant_of(row) + loss_of(row) + software_of(row) + attention_of(row)
     # Qwen's own code calls flash-attn's kernels for norms and rotary positions
     words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
     batch = int(row["batch_per_device"])
@@ -161,7 +199,8 @@ def scored(program, row):
     out["fits"] = memory["fits"]
     measured, which = memory_of(row)
     if row["status"] == "ok" and measured:
-        ours = memory[which] + (memory["context_bytes"] if which == "reserved_bytes" else 0)
+        smi = which == "reserved_bytes" and row["source"].endswith("/Qwen") # an unnamed tool; ms-swift: max_memory_reserved()
+        ours = max(memory[which], loading_of(row, memory)) + (memory["context_bytes"] if smi else 0)
         out.update(precision=precision_of(row), memory=ours / 2 ** 30, memory_measured=measured / 2 ** 30, memory_error=ours / measured - 1)
     if row["status"] == "ok" and timed(row):
         step = asked(program, "predict", row, words)

@@ -121,6 +121,10 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
+/* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for a
+   piece per node. last: the last node of backward. */
+void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
+
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);
 

@@ -9,6 +9,8 @@
  * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
  * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the
  * activations that they are computed from.
+ *
+ * A fused loss of a shifted copy of the logits (--logits) writes the gradient over the copy.
  */
 #include <math.h>
 #include "graph/rule.h"
@@ -84,8 +86,20 @@ static void divide_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss
     }
 }
 
+/* A fused loss of a copy that only it reads writes the gradient over it (Unsloth's and Liger's kernels). */
+static void overwrite_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
+{
+    const cm_graph *g = f->step;
+    cm__piece      *kept = piece_at(f, piece_of, g->nodes[loss].inputs[0]);
+    for (int32_t i = loss + 1; i < g->n_nodes && kept && kept->born >= 0; i++)
+        if (g->nodes[i].source == loss && g->nodes[i].phase == CM_BACKWARD)
+            write_over(kept, piece_at(f, piece_of, g->nodes[i].outputs[0]));
+}
+
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of)
 {
+    for (int32_t i = 0; i < f->n_nodes && f->step->logits && f->step->loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
+        if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) overwrite_logits(f, piece_of, i);
     for (int32_t i = 0; i < f->n_nodes && f->step->loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) divide_logits(f, piece_of, i);
     for (int32_t i = 0; i < f->n_nodes && f->options.runtime == CM_RUNTIME_MEGATRON; i++) {

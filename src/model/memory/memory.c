@@ -304,7 +304,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->whole = like->whole;
     f->units = like->units;
     f->n_pieces = f->n_whole = like->n_whole;
-    f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + CM__BUFFERS_MAX, sizeof *f->pieces);
+    f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
 }
 

@@ -188,6 +188,7 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
     w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes + st->frozen_bytes);
+    w.again_s = parts->gathers_again ? w.gather_s : 0;
     cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
                 shares = {fabric, CM__REDUCE_SCATTER, group, 1};
     w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}
@@ -199,7 +200,9 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
 /* ---- iteration -------------------------------------------------------------------------------------------------- */
 
 /* ZeRO reduce-scatters the gradients and gathers the new weights after the update. ZeRO 3 gathers weights in every
-   pass, and only the last gather is not overlapped. */
+   pass, and only the last gather is not overlapped. A reentrant checkpoint around an FSDP unit frees the weights after
+   recomputation, so that backward gathers them once more, and nothing prefetches them (Hugging Face's trainer warns of
+   this "redundant AllGather": huggingface/transformers issue 30404). */
 static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     bool            behind = !late || p->overlap;
@@ -212,6 +215,7 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     }
     it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
     it->hidden_s = fmin(it->data_s * (1 - 1 / fmax(1, st->parts)), p->accumulate * st->longest_s);
+    it->data_s += p->accumulate * w->again_s;
 }
 
 /* Exchanges of a device that its computing waits for. With several chunks and a runtime that computes meanwhile, these are

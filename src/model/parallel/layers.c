@@ -163,6 +163,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;
+    parts.gathers_again = m->graph->wraps_units && cm__is_pytorch(m->runtime);
     for (int32_t i = 0; i < parts.count - 1; i++) parts.all[i].units += 1; /* each layer, and what is around them */
     parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;

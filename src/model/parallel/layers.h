@@ -37,6 +37,7 @@ typedef struct cm__parts {
     double    updated;
     double    batch_host_s;            /* host time per micro-batch before its layers, during which the device waits */
     double    unit_host_s;             /* host time per micro-batch of a module that FSDP gathers */
+    bool      gathers_again;           /* recomputation gathers weights once more (add_gradients()) */
     double    accumulate_s;            /* to add all gradients to those of earlier micro-batches */
     bool      buffered;                /* gradients go to a buffer even without accumulation */
     double    parameters;

@@ -80,6 +80,61 @@ TEST(a_fused_loss_is_for_rows)
     assert_non_null(strstr(cm_graph_warning(step, 0), "--loss-kernel chunked has no effect"));
 }
 
+/* A causal model of 7 positions and 50 words. */
+static void train_words(cm_precision precision, cm_loss_kernel kernel, cm_logits logits)
+{
+    start_over();
+    int32_t  x = op(CM_OP_MUL, IN(input("B,1,7,50"), weight("w", "1")));
+    cm__attr causal = CM__INTS(CM_ATTR_CAUSAL, 1);
+    x = cm__emit(g, CM_OP_ATTENTION, "attention", (int32_t[]){x, x, x}, 3, &causal, 1);
+    const cm_tensor *t = cm__t(g, x);
+    cm_dim           dims[] = {t->dims[0], t->dims[2], t->dims[3]};
+    cm_node         *rows = cm__emit_node(g, CM_OP_VIEW, "rows", &x, 1, NULL, 0, 0);
+    cm__set_output(g, rows, 0, CM_FP32, 3, dims);
+    x = op(CM_OP_MUL, IN(rows->outputs[0], weight("v", "1")));
+    train_with(as("y", x), (cm_train_options){.precision = precision, .loss_kernel = kernel, .logits = logits});
+}
+
+static int32_t dies(const char *name) { return cm__t(step, cm__t(step, find_tensor(step, name))->storage)->dies; }
+
+/* The shifted copy is in memory of its own; the logits are dropped when the loss is known, not at the end. */
+TEST(copies_of_logits)
+{
+    static const struct {
+        cm_logits logits;
+        cm_dtype  copy;
+        bool      kept; /* the 16-bit logits, until the loss is known */
+    } cases[] = {{CM_LOGITS_OWN, CM_BF16, true}, {CM_LOGITS_FP32, CM_FP32, false}, {CM_LOGITS_BOTH, CM_FP32, true}};
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (cm_loss_kernel kernel = CM_LOSS_KERNEL_PLAIN; kernel <= CM_LOSS_KERNEL_FUSED; kernel++) {
+            train_words(CM_PRECISION_BF16, kernel, cases[i].logits);
+            int32_t        loss = cm__t(step, step->outputs[1])->producer;
+            const cm_node *n = &step->nodes[loss];
+            assert_int_equal(count_type(step, "Copy"), 1);
+            assert_int_equal(cm__t(step, n->inputs[0])->dtype, cases[i].copy);
+            assert_string_equal(cm__dims_text(step, cm__t(step, n->inputs[0])), "[6B, 50]");
+            assert_int_equal(dies("y") == loss, cases[i].kept);
+            assert_true(dies("y") <= loss);
+        }
+    train_words(CM_PRECISION_BF16, CM_LOSS_KERNEL_PLAIN, CM_LOGITS_AUTO);
+    assert_int_equal(dies("y"), step->n_nodes);
+}
+
+/* cross_entropy() runs in fp32 under autocast. */
+TEST(autocast_computes_the_loss_in_fp32)
+{
+    train_words(CM_PRECISION_AMP_BF16, CM_LOSS_KERNEL_PLAIN, CM_LOGITS_OWN);
+    const cm_node *loss = &step->nodes[cm__t(step, step->outputs[1])->producer];
+    assert_int_equal(cm__t(step, loss->inputs[0])->dtype, CM_FP32);
+}
+
+TEST(copies_need_logits)
+{
+    train_words(CM_PRECISION_BF16, CM_LOSS_KERNEL_CHUNKED, CM_LOGITS_FP32);
+    assert_int_equal(count_type(step, "Copy"), 0);
+    assert_non_null(strstr(cm_graph_warning(step, cm_graph_warnings(step) - 1), "--logits fp32 has no effect"));
+}
+
 TEST(none_adds_nothing)
 {
     train_output("B,10", CM_LOSS_NONE);
@@ -154,6 +209,9 @@ int main(void)
         cmocka_unit_test(the_loss_goes_by_its_name),
         cmocka_unit_test(a_fused_loss_is_one_kernel_each_way),
         cmocka_unit_test(a_fused_loss_is_for_rows),
+        cmocka_unit_test(copies_of_logits),
+        cmocka_unit_test(autocast_computes_the_loss_in_fp32),
+        cmocka_unit_test(copies_need_logits),
         cmocka_unit_test(none_adds_nothing),
         cmocka_unit_test(a_model_that_returns_one_number_has_its_loss),
         cmocka_unit_test(labels_among_the_outputs_are_passed_over),

@@ -77,9 +77,11 @@ TEST(nothing_set_changes_nothing)
 TEST(option_is_read)
 {
     cm_tuning t = {.quantize = CM_QUANTIZE_NF4};
-    static const char all[] = "r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer";
+    static const char all[] = "r=16,alpha=32,targets=q_proj+v_proj,dropout=0.05,dtype=fp32,rest=fp32,"
+                              "fsdp=layer,save=head+embed";
     assert_int_equal(cm_lora_parse(all, &t, NULL), CM_OK);
-    assert_true(t.joined);
+    assert_true(t.joined && !t.exempt);
+    assert_string_equal(t.save, "head+embed");
     assert_int_equal(t.rank, 16);
     assert_true(t.alpha == 32 && t.dropout == 0.05 && t.wide && t.wide_rest);
     assert_string_equal(t.targets, "q_proj+v_proj");
@@ -93,6 +95,41 @@ TEST(option_is_read)
     }
 }
 
+/* PEFT's modules_to_save: a trained copy in the type of the weights, and the frozen original. */
+TEST(saved_modules_are_trained_whole)
+{
+    tune(CM_PRECISION_AMP_BF16, (cm_tuning){.rank = 2, .save = "head"});
+    assert_false(named("head.weight")->frozen);
+    assert_int_equal(named("head.weight")->dtype, CM_BF16);
+    assert_true(gradient_for("head.weight") >= 0);
+    assert_true(named("head.weight.original")->frozen);
+    assert_int_equal(named("head.weight.original")->dies, step->n_nodes);
+    assert_true(named("layers.0.q_proj.weight")->frozen);
+}
+
+/* The phase in which the input of the second layer's product is last read. An adapter is beside the first one only. */
+static cm_phase last_read(int32_t year)
+{
+    start_over();
+    train_with(network(), (cm_train_options){.precision = CM_PRECISION_BF16, .software = year,
+                                             .tuning = {.rank = 2, .targets = "0", .quantize = CM_QUANTIZE_NF4}});
+    for (int32_t i = step->n_nodes - 1; i >= 0; i--) {
+        const cm_node *n = &step->nodes[i];
+        if (n->op != CM_OP_GEMM || n->phase != CM_FORWARD || n->block != 1) continue;
+        return step->nodes[cm__t(step, cm__t(step, n->inputs[0])->storage)->dies].phase;
+    }
+    fail_msg("the second layer has no product");
+    return CM_FORWARD;
+}
+
+/* bitsandbytes of 2023 saved the input of a 4-bit product, though no gradient needs it. */
+TEST(old_products_of_four_bits_save_their_inputs)
+{
+    assert_int_equal(last_read(2023), CM_BACKWARD);
+    assert_int_equal(last_read(2024), CM_FORWARD);
+    assert_int_equal(last_read(0), CM_FORWARD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +138,8 @@ int main(void)
         cmocka_unit_test(types_of_adapters_and_weights),
         cmocka_unit_test(dropout_before_the_adapter),
         cmocka_unit_test(nothing_set_changes_nothing),
+        cmocka_unit_test(saved_modules_are_trained_whole),
+        cmocka_unit_test(old_products_of_four_bits_save_their_inputs),
         cmocka_unit_test(option_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,6 +125,8 @@ static const struct {
     {"{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"num_hidden_layers\":48,\"head_dim\":128}", 30532122624},
     {"{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"num_hidden_layers\":24,\"num_attention_heads\":16}", 14315784192},
     {"{\"model_type\":\"granitemoe\"}", 37039116288},
+    {"{\"model_type\":\"glm4_moe\",\"attention_bias\":true,\"head_dim\":128,"
+     "\"num_nextn_predict_layers\":1}", 106852245504},
 };
 
 static void counts_are_pytorchs(void **state)

@@ -2,17 +2,22 @@
 /* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations. */
 #include "memory_case.h"
 
-static double peak_with(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel)
+static double peak_of(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel, cm_logits logits)
 {
     cm_graph        *forward, *step;
     cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .master = true,
-                          .attention = CM_ATTENTION_FLASH, .loss_kernel = kernel};
+                          .attention = CM_ATTENTION_FLASH, .loss_kernel = kernel, .logits = logits};
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = runtime}, batch, false);
     cm_graph_free(step);
     cm_graph_free(forward);
     return use.categories[CM_CATEGORY_INPUT_OUTPUT];
+}
+
+static double peak_with(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel)
+{
+    return peak_of(model, runtime, batch, kernel, CM_LOGITS_AUTO);
 }
 
 static double peak(const char *model, cm_runtime runtime, int64_t batch)
@@ -62,9 +67,30 @@ static void test_gates(void **state)
     assert_true(eager - fused > 0.95 * gate && eager - fused < 1.05 * gate);
 }
 
+/* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted
+   copy of 127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
+static void test_copies(void **state)
+{
+    static const struct {
+        cm_logits logits;
+        double    plain, fused;
+    } cases[] = {{CM_LOGITS_OWN, 1.5, 1}, {CM_LOGITS_FP32, 3, 2}, {CM_LOGITS_BOTH, 3.5, 2.5}};
+    (void)state;
+    const char *wide = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=60000";
+    const char *narrow = "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=30000";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int fused = 0; fused < 2; fused++) {
+            cm_loss_kernel kernel = fused ? CM_LOSS_KERNEL_FUSED : CM_LOSS_KERNEL_PLAIN;
+            double         more = peak_of(wide, CM_RUNTIME_TORCH_EAGER, 8, kernel, cases[i].logits) -
+                          peak_of(narrow, CM_RUNTIME_TORCH_EAGER, 8, kernel, cases[i].logits);
+            near(more / (4 * 8.0 * 128 * 30000), fused ? cases[i].fused : cases[i].plain, 0.03);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_gates),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_gates),
                                        cmocka_unit_test(test_loss_kernels)};
     return cmocka_run_group_tests(tests, begin, end);
 }

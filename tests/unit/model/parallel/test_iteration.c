@@ -38,6 +38,9 @@ static void replicas(void **state)
     plan.zero = 3;
     double sums = 2 * (0.5 + 2 * 0.4);
     is(cm__iterate(&st, &w, &plan, true).data_s, sums);
+    double before = cm__iterate(&st, &w, &plan, true).step_s;
+    w.again_s = 0.4; /* reentrant checkpoints gather once more in each micro-batch, and nothing overlaps with it */
+    is(cm__iterate(&st, &w, &plan, true).step_s, before + 2 * 0.4);
 }
 
 static void dealt(void **state)

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * retained.c - layer inputs that FSDP1 keeps in memory until backward has ended.
+ *
+ * FSDP1 reshards a unit without trained weights by a hook on the unit's inputs (torch.distributed.fsdp,
+ * _register_post_backward_reshard_only_hook). The hook refers to the inputs until the end of backward. With reentrant
+ * checkpoints these are the stored inputs of each layer, and their gradients are attached to them: neither is freed
+ * when the layer's backward is done.
+ * Layers are such units where each adapter is a unit of its own, or not sharded at all.
+ *
+ * Measured: the peak of 4-bit fine-tuning of Mistral 7B over two A100 grows by 2.97 GiB per 4,096 tokens, on one by
+ * 2.04 (fms-acceleration, a100_80gb_liger.csv); the inputs and their
+ * gradients in 16 bits are 2.0 and the inputs alone 1.0.
+ */
+#include "graph/rule.h"
+#include "graph/runtimes.h"
+#include "model/memory/footprint.h"
+
+static bool retains(const cm_footprint *f)
+{
+    const cm_graph *g = f->step;
+    bool            frozen_units = g->tuned && (!g->joined_adapters || g->exempt_adapters);
+    return frozen_units && g->whole_layers && f->options.plan.zero == 3 && cm__is_pytorch(f->options.runtime);
+}
+
+/* Per tensor (by storage): recomputation reads it. */
+static const bool *read_again(cm__ctx *ctx, const cm_graph *g)
+{
+    bool *again = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *again);
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; g->nodes[i].phase == CM_RECOMPUTE && k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] >= 0) again[cm__t(g, g->nodes[i].inputs[k])->storage] = true;
+    return again;
+}
+
+static bool is_layer_input(const cm_footprint *f, const cm__piece *x, const bool *again)
+{
+    bool made = x->born >= 0 && f->step->nodes[x->born].phase == CM_FORWARD;
+    return made && again[x->tensor] && x->category == CM_CATEGORY_INPUT_OUTPUT && x->bytes.c[1] > 0;
+}
+
+void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last)
+{
+    if (!retains(f)) return;
+    const bool *again = read_again(scratch, f->step);
+    for (int32_t i = 0, count = f->n_pieces; i < count; i++) {
+        cm__piece *x = &f->pieces[i];
+        if (!is_layer_input(f, x, again) || x->dies >= last) continue;
+        f->pieces[f->n_pieces++] = (cm__piece){x->bytes, x->tensor, x->dies, last, x->category}; /* its gradient */
+        x->dies = last;
+    }
+}
