@@ -262,12 +262,25 @@ static const char *reason_of(const searching *s)
 
 static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 
+/* Devices with an execution model of their own: HPUs, TPUs and Trainium divide layers as GPUs do, with the plans in common
+   use; IPUs and RDUs may lay one copy out over several chips. */
+static void allow_stages(cm__model *m, cm_style style)
+{
+    for (; m && m->whole; m = m->sharded) {
+        bool divides = style == CM_STYLE_KERNELS;
+        m->usual = m->usual || divides;
+        m->whole = !divides;
+        m->pipelines = style == CM_STYLE_BSP || style == CM_STYLE_SECTIONS;
+    }
+}
+
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open()};
     double    began = now();
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
     s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
+    allow_stages(s.m, cm_device_get_info(device)->style);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);
