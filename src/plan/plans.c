@@ -262,8 +262,8 @@ static const char *reason_of(const searching *s)
 
 static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 
-/* Devices with an execution model of their own: HPUs, TPUs and Trainium divide layers as GPUs do, with the plans in common
-   use; IPUs and RDUs may lay one copy out over several chips. */
+/* Devices with an execution model of their own: HPUs, TPUs and Trainium divide layers as GPUs do, with the plans in
+   common use; IPUs and RDUs may lay one copy out over several chips. */
 static void allow_stages(cm__model *m, cm_style style)
 {
     for (; m && m->whole; m = m->sharded) {

@@ -11,7 +11,10 @@
 #include "graph/graph.h"
 #include "model/parallel/comm.h"
 
-static const cm_node *forward_of(const cm_graph *g, const cm_node *n) { return n->source >= 0 ? &g->nodes[n->source] : n; }
+static const cm_node *forward_of(const cm_graph *g, const cm_node *n)
+{
+    return n->source >= 0 ? &g->nodes[n->source] : n;
+}
 
 static bool is_batch_norm(const cm_graph *g, const cm_node *n)
 {

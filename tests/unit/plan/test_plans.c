@@ -95,8 +95,8 @@ static void goals(void **state)
     cm_device_free(d);
 }
 
-/* A copy of GPT-2 XL needs 32 Bow IPUs if the compiler chooses, and Emani et al. 2024 ran it on four; Llama 2 13B does not
-   fit one Gaudi 2. Without pipelines the search found no plan for either. */
+/* A copy of GPT-2 XL needs 32 Bow IPUs if the compiler chooses, and Emani et al. 2024 ran it on four; Llama 2 13B does
+   not fit one Gaudi 2. Without pipelines the search found no plan for either. */
 static void machines_with_an_execution_model_take_stages(void **state)
 {
     (void)state;

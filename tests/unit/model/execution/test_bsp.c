@@ -82,8 +82,8 @@ static void pipelines_may_be_asked_for(void **state)
     assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
 }
 
-/* Graphcore's configurations of BERT-base and BERT-large have 0, 4, 4, 4 and 3, 7, 7, 7 layers on four chips, and 2, 3, 3,
-   3, 3, 3, 3, 4 of BERT-large on eight: equal parameters, with the embedding on the first chip. */
+/* Graphcore's configurations of BERT-base and BERT-large have 0, 4, 4, 4 and 3, 7, 7, 7 layers on four chips, and 2, 3,
+   3, 3, 3, 3, 3, 4 of BERT-large on eight: equal parameters, with the embedding on the first chip. */
 static void stages_have_equal_parameters(void **state)
 {
     (void)state;

@@ -4,7 +4,8 @@
 #include "model/parallel/comm.h"
 #include "model/parallel/shared_norms.h"
 
-/* ResNet-18 has 20 batch norms, five each of 64 to 512 channels in all. Each exchanges two fp32 numbers per channel, forward and backward. */
+/* ResNet-18 has 20 batch norms, five each of 64, 128, 256 and 512 channels. Each exchanges two fp32 numbers per channel
+   in forward and in backward. */
 static void each_batch_norm_is_exchanged_twice(void **state)
 {
     (void)state;
