@@ -632,6 +632,7 @@ typedef struct cm_plan {
     int32_t      ep;         /* expert-parallel size: replicas that divide the experts among them */
     double       expert_imbalance; /* tokens of the fullest expert-parallel device over the mean; 0: 1, balanced */
     int32_t      cp;         /* context-parallel size: devices that divide the tokens of a sequence */
+    int32_t      norm_replicas; /* replicas whose batch norms share their statistics; 0: each has its own */
     bool         sequence_parallel; /* tensor-parallel devices divide the tokens of norms and dropouts */
     bool         gpipe;      /* pipeline schedule: GPipe (all forward, then all backward); false: 1F1B */
     bool         asynchronous; /* replicas exchange gradients with a parameter server without waiting for each other */

@@ -57,10 +57,11 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
             micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
             cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            expert_imbalance: Optional[float] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-            overlap: Optional[bool] = None, async_: Optional[bool] = None,
-            compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+            schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
+            async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
+            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
             workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
             steps_per_call: Optional[int] = None, ops: Optional[bool] = None, missing: Optional[bool] = None,
@@ -106,6 +107,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
+    sync_batchnorm: replicas that share the statistics of their batch norms, as PyTorch's SyncBatchNorm (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
@@ -138,12 +140,12 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--prompt": prompt, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
         "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--schedule": schedule,
-        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
-        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
-        "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing, "--trace": trace,
-        "--snapshot": snapshot, "--what-if": what_if})
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
+        "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
+        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -460,8 +462,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
           cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-          schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
-          async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
+          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
@@ -500,6 +502,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
+    sync_batchnorm: replicas that share the statistics of their batch norms, as PyTorch's SyncBatchNorm (default 1)
     schedule: pipeline schedule: 1f1b (default) or gpipe
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
@@ -517,8 +520,9 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
         "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
         "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
-        "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
+        "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,

@@ -9,7 +9,7 @@ static int32_t at_least_one(int32_t n) { return n > 0 ? n : 1; }
 void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
 {
     if (p->devices < 0 || p->tp < 0 || p->pp < 0 || p->dp < 0 || p->cp < 0 || p->ep < 0 || p->zero < 0 || p->zero > 3 ||
-        p->interleave < 0 || p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
+        p->norm_replicas < 0 || p->interleave < 0 || p->accumulate < 0 || p->micro_batch < 0 || p->global_batch < 0)
         cm__fail(ctx, CM_ERR_ARGUMENT, "a number of the plan is out of range");
     p->tp = at_least_one(p->tp);
     p->pp = at_least_one(p->pp);
@@ -25,6 +25,9 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
     if (p->dp % p->ep)
         cm__fail(ctx, CM_ERR_ARGUMENT, "%d replicas cannot share experts in groups of %d: --ep divides --dp", p->dp,
                  p->ep);
+    if (p->norm_replicas && p->dp % p->norm_replicas)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "batch norms over %d replicas need a multiple of that number; the plan has %d",
+                 p->norm_replicas, p->dp);
     p->accumulate = at_least_one(p->accumulate);
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
@@ -33,7 +36,8 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
 static bool same_counts(const cm_plan *a, const cm_plan *b)
 {
     return a->devices == b->devices && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->zero == b->zero &&
-           a->interleave == b->interleave && a->ep == b->ep && a->cp == b->cp && a->micro_batch == b->micro_batch &&
+           a->interleave == b->interleave && a->ep == b->ep && a->cp == b->cp &&
+           a->norm_replicas == b->norm_replicas && a->micro_batch == b->micro_batch &&
            a->global_batch == b->global_batch && a->accumulate == b->accumulate;
 }
 

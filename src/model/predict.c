@@ -9,6 +9,7 @@
 #include "model/predict_plan.h"
 #include "model/predictor.h"
 #include "model/sensitivity.h"
+#include "model/parallel/shared_norms.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/step/sparsity.h"
 #include "model/execution/execution.h"
@@ -214,6 +215,22 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     i->throughput_samples_s = (double)i->batch / i->step_time_s;
 }
 
+/* Replicas whose batch norms share statistics exchange them in every pass, and wait. */
+static void share_norms(cm_prediction_info *i, const cm_graph *step, const cm_fabric *fabric)
+{
+    const cm_plan *plan = &i->plan;
+    if (plan->norm_replicas < 2) return;
+    int32_t here = cm_fabric_node(fabric) / (plan->devices / plan->dp);
+    double  passes = ceil((double)i->batch / plan->dp / (double)i->micro_batch), before_s = i->step_time_s;
+    double  waits = passes * cm__shared_norms_s(step, fabric, plan->norm_replicas, here < 1 ? 1 : here);
+    i->data_s += waits;
+    i->step_time_s += waits;
+    for (int side = 0; side < 2; side++) i->interval_s[side] += waits;
+    i->mfu *= before_s / i->step_time_s;
+    i->throughput_samples_s = (double)i->batch / i->step_time_s;
+    cm__power_dilute(i, before_s / i->step_time_s);
+}
+
 static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
                             const cm_predict_options *o, const cm__loading *loading, const cm__common *common)
 {
@@ -234,6 +251,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         for (int phase = 0; phase < CM_PHASES; phase++)
             if (phase != CM_UPDATE) p->info.phase_s[phase] *= (double)plan->accumulate / plan->pp;
     }
+    share_norms(&p->info, step, o->fabric);
     p->info.latency_s = NAN;
     load_replica(p, loading);
 }

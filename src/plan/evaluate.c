@@ -276,7 +276,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
-        add(best, &(cm__scored){.score = -(double)p.dp + 1.0 / (double)p.micro_batch, .step_s = NAN,
+        add(best, &(cm__scored){.score = -(double)p.dp * p.pp + 1.0 / (double)p.micro_batch, .step_s = NAN,
                                          .index = index, .plan = p});
         return;
     }

@@ -152,6 +152,7 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
     cm__pass_on(f->ctx, cm__step_new_in(&shared, f->device, &options, &on_device, f->ctx->diag));
     cm_status status = predict(f, on_device, plan, by_count, out);
     cm_step_free(on_device);
+    if (by_count && status == CM_ERR_FIT) return false; /* the chips of a copy do not hold one sample's step */
     cm__pass_on(f->ctx, status);
     if (!by_count && !out->use.fits) return false;
     out->found = found_of(f, &out->info, &out->use);

@@ -271,6 +271,12 @@ static const char *reason_of(const searching *s)
 
 static void close_ranks(void *ranks) { cm__ranks_close(ranks); }
 
+/* IPUs and RDUs may lay one copy of a model out over several chips. */
+static void allow_pipelines(cm__model *m, cm_style style)
+{
+    for (; m && m->whole; m = m->sharded) m->pipelines = style == CM_STYLE_BSP || style == CM_STYLE_SECTIONS;
+}
+
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open(),
@@ -279,6 +285,7 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
     s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
     cm__model_runs_operators(s.m);
+    allow_pipelines(s.m, cm_device_get_info(device)->style);
     find_prices(&s);
     enumerate(&s);
     time_places(&s);

@@ -67,23 +67,31 @@ static void with_experts(const cm__model *m, cm_plan plan, cm__visit *visit, voi
 
 static bool stages_fit(const cm__model *m, int32_t pp) { return pp == 1 || (m->layers > 0 && m->layers % pp == 0); }
 
-/* Copies of the whole model, each on as many devices as it needs. */
-static void replicas(int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
+/* Copies of the whole model on `pp` devices each. A pipeline has at least as many micro-batches as stages. */
+static void copies(int32_t dp, int32_t pp, int64_t global_batch, cm__visit *visit, void *user)
+{
+    for (int64_t b = 1; b <= global_batch / dp; b++)
+        if (global_batch / dp % b == 0 && (pp == 1 || global_batch / dp / b >= pp))
+            visit(user, &(cm_plan){.devices = dp * pp, .tp = 1, .cp = 1, .ep = 1, .pp = pp, .dp = dp, .interleave = 1,
+                                   .micro_batch = b, .accumulate = (int32_t)(global_batch / dp / b),
+                                   .global_batch = global_batch});
+}
+
+/* Copies of the whole model, each on as many devices as it needs, or laid out over more of them (--pp). */
+static void replicas(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
 {
     for (int32_t dp = 1; dp <= devices; dp++) {
         if (devices % dp || global_batch % dp) continue;
-        for (int64_t b = 1; b <= global_batch / dp; b++)
-            if (global_batch / dp % b == 0)
-                visit(user, &(cm_plan){.devices = dp, .tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = dp, .interleave = 1,
-                                       .micro_batch = b, .accumulate = (int32_t)(global_batch / dp / b),
-                                       .global_batch = global_batch});
+        copies(dp, 1, global_batch, visit, user);
+        for (int32_t pp = 2; m->pipelines && pp <= devices / dp && pp <= m->layers; pp++)
+            if (devices / dp % pp == 0) copies(dp, pp, global_batch, visit, user);
     }
 }
 
 void cm__space(const cm__model *m, int32_t devices, int64_t global_batch, cm__visit *visit, void *user)
 {
     if (m->whole) {
-        replicas(devices, global_batch, visit, user);
+        replicas(m, devices, global_batch, visit, user);
         return;
     }
     for (int32_t tp = 1; tp <= devices; tp++) {

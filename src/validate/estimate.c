@@ -189,6 +189,7 @@ static cm_plan plan_of(cm__case *c)
                      .pp = pipeline_of(c, copies),
                      .zero = (int32_t)cm__number_of(c->run, "zero", 0),
                      .interleave = (int32_t)cm__number_of(c->run, "interleave", 1),
+                     .norm_replicas = (int32_t)cm__number_of(c->run, "sync_batchnorm", 0),
                      .sequence_parallel = json_is_true(json_object_get(c->run, "sequence_parallel")),
                      .accumulate = (int32_t)(times + 0.5),
                      .micro_batch = (int64_t)fmax(1, (double)c->batch / times / copies + 0.5)};
@@ -225,9 +226,10 @@ static bool estimate(cm__case *c, cm__estimate *e)
     double                    stated = takes_micro_batch(c) ? times : 1;
     const cm_prediction_info *i = on_one(c, batch, stated);
     if (i && c->per_device && i->devices > 1) {
-        batch *= i->devices;
-        i = on_one(c, batch, 1);
-        stated = 1;
+        bool divides = stated > 1; /* a pipeline takes the row's micro-batches, as many for each of its devices */
+        stated = divides ? stated * i->devices : 1;
+        batch *= divides ? 1 : i->devices;
+        i = on_one(c, batch, stated);
     }
     if (!answer(e, i, (double)batch * stated)) return false;
     if (times > stated) accumulate(c, e, i, times);

@@ -45,6 +45,7 @@ static void find_replica(const cm__job *j, cm__run *r)
 /* What all micro-batch sizes share. */
 typedef struct step_parts {
     double state_bytes, updates_s;
+    double longest; /* part of a micro-batch's time that the pipeline's longest stage takes */
 } step_parts;
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -88,8 +89,12 @@ static double supersteps(const cm__job *j, const cm_node *n)
     return 1 + more[cm__class(n)];
 }
 
-/* Stage times per step of a pipeline, over its chips; with one chip, the number of micro-batches. */
-static double passes(const cm__run *r, double micros) { return (micros + r->devices - 1) / r->devices; }
+/* Stage times per step of a pipeline, as a part of the time that one micro-batch takes on all chips; with one chip, the
+   number of micro-batches. */
+static double passes(const cm__run *r, const step_parts *p, double micros)
+{
+    return (micros + r->devices - 1) * p->longest;
+}
 
 /* Runs of a node per micro-batch: forward runs twice if layers are recomputed. */
 static double runs_of(const cm__run *r, const cm_node *n) { return r->recomputes && n->phase == CM_FORWARD ? 2 : 1; }
@@ -109,9 +114,63 @@ static double micro_batch_s(const cm__job *j, const cm__run *r, double size)
     return sum;
 }
 
+/* Time and parameters of the repeated layers and of the rest. */
+typedef struct shares {
+    double layers_s, rest_s, layers_bytes, rest_bytes;
+    int32_t layers;
+} shares;
+
+/* Bytes of the node's parameters that no earlier node has: the head may use the weights of the embedding. */
+static double new_parameter_bytes(const cm_graph *g, const cm_node *n, bool *known)
+{
+    double bytes = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        int32_t t = n->inputs[i];
+        if (t < 0 || known[t] || cm__t(g, t)->role != CM_ROLE_PARAMETER) continue;
+        known[t] = true;
+        bytes += cm__tensor_bytes_at(g, t, 1);
+    }
+    return bytes;
+}
+
+static shares shares_of(const cm__job *j, const cm__run *r)
+{
+    shares s = {0};
+    bool  *known = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors + 1, sizeof *known);
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->view || n->phase == CM_UPDATE) continue;
+        double bytes = n->phase == CM_FORWARD ? new_parameter_bytes(j->g, n, known) : 0, node = node_s(j, r, i, 1);
+        s.layers_s += n->block >= 0 ? node : 0;
+        s.rest_s += n->block >= 0 ? 0 : node;
+        s.layers_bytes += n->block >= 0 ? bytes : 0;
+        s.rest_bytes += n->block >= 0 ? 0 : bytes;
+        if (n->block >= s.layers) s.layers = n->block + 1;
+    }
+    return s;
+}
+
+/* The part of the time that the longest stage takes. Memory decides what a chip holds, so stages have equal parameters:
+   the first chip holds the embedding and the head, and fewer layers than the others. A layer is not divided. */
+static double longest_stage(const cm__job *j, const cm__run *r)
+{
+    shares s = r->devices > 1 ? shares_of(j, r) : (shares){0};
+    double least = INFINITY, part = 1.0 / r->devices;
+    if (s.layers < r->devices) return part;
+    double layer_s = s.layers_s / s.layers, layer_bytes = s.layers_bytes / s.layers;
+    for (int32_t first = 0; first <= s.layers; first++) {
+        double others = ceil((double)(s.layers - first) / (r->devices - 1));
+        double most = fmax(s.rest_bytes + first * layer_bytes, others * layer_bytes);
+        if (most >= least) continue;
+        least = most;
+        part = fmax(s.rest_s + first * layer_s, others * layer_s) / (s.rest_s + s.layers_s);
+    }
+    return part;
+}
+
 static step_parts parts_of(const cm__job *j, const cm__run *r)
 {
-    step_parts p = {0};
+    step_parts p = {.longest = longest_stage(j, r)};
     double     sum = 0;
     for (int32_t i = 0; i < j->g->n_tensors; i++)
         if (j->g->tensors[i].role == CM_ROLE_STATE) p.state_bytes += cm__tensor_bytes_at(j->g, i, 1);
@@ -124,7 +183,7 @@ static step_parts parts_of(const cm__job *j, const cm__run *r)
 static double step_s(const cm__job *j, const cm__run *r, const step_parts *p, double micros, double micro_s)
 {
     double size = ceil(j->batch / micros);
-    return passes(r, micros) * micro_s + spill_s(j, r, micros, size) + fmax(p->updates_s, states_s(j, r, p, size));
+    return passes(r, p, micros) * micro_s + spill_s(j, r, micros, size) + fmax(p->updates_s, states_s(j, r, p, size));
 }
 
 /* True: smaller micro-batches than the largest may be faster. Without a pipeline, only if the optimizer states then
@@ -167,7 +226,7 @@ void cm__execution_bsp(const cm__job *j, cm__run *r)
     step_parts p = parts_of(j, r);
     double micros = micro_batches(j, r, &p), size = ceil(j->batch / micros), micro_s = time_nodes(j, r, size);
     double update = p.updates_s, states = states_s(j, r, &p, size), spilled = spill_s(j, r, micros, size);
-    double turns = passes(r, micros), slower = 1 + spilled / (turns * micro_s);
+    double turns = passes(r, &p, micros), slower = 1 + spilled / (turns * micro_s);
     double later = states > update && update > 0 ? states / update : 1;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {

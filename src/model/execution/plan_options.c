@@ -33,6 +33,7 @@ static bool devices(const cm_plan *p) { return p->devices > 1; }
 static bool dp(const cm_plan *p) { return p->dp > 1; }
 static bool micro_batch(const cm_plan *p) { return p->micro_batch > 0; }
 static bool accumulate(const cm_plan *p) { return p->accumulate > 1; }
+static bool norms(const cm_plan *p) { return p->norm_replicas > 1; }
 static bool global_batch(const cm_plan *p) { return p->global_batch > 0; }
 
 static const struct {
@@ -45,6 +46,7 @@ static const struct {
     {"--micro-batch", micro_batch, ALL},
     {"--accumulate", accumulate, ALL},
     {"--global-batch", global_batch, ALL},
+    {"--sync-batchnorm", norms, ALL},
     {"--pp", pp, ONLY(CM_STYLE_BSP) | ONLY(CM_STYLE_SECTIONS) | ONLY(CM_STYLE_KERNELS)},
     {"--tp", tp, ONLY(CM_STYLE_KERNELS)},
     {"--cp", cp, NONE},

@@ -64,7 +64,7 @@ static void what_no_pipeline_holds_is_refused(void **state)
 static void pipelines_may_be_asked_for(void **state)
 {
     (void)state;
-    const char *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=1000";
+    const char *model = "bert:layers=8,hidden=512,heads=8,seq=32,vocab=8,head=classifier"; /* two layers on each chip */
     answer      one = ask(BSP("1e12", "1e-9", LINKS), model, 64, false);
     answer      four = ask_with(BSP("1e12", "1e-9", LINKS), model, false,
                                 (cm_predict_options){.batch = 64, .plan = {.pp = 4}});
@@ -80,6 +80,32 @@ static void pipelines_may_be_asked_for(void **state)
     answer tensor = ask_with(BSP("1e12", "1", LINKS), model, false,
                              (cm_predict_options){.batch = 64, .plan = {.pp = 2, .tp = 2}});
     assert_int_equal(tensor.status, CM_ERR_UNSUPPORTED);
+}
+
+/* Graphcore's configurations of BERT-base and BERT-large have 0, 4, 4, 4 and 3, 7, 7, 7 layers on four chips, and 2, 3,
+   3, 3, 3, 3, 3, 4 of BERT-large on eight: equal parameters, with the embedding on the first chip. */
+static void stages_have_equal_parameters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        int32_t     chips, layers, most; /* of the model, and of the longest stage */
+    } cases[] = {
+        {"bert:layers=12,hidden=768,heads=12,seq=32,head=classifier", 4, 12, 4},
+        {"bert:layers=24,hidden=1024,heads=16,seq=32,head=classifier", 4, 24, 7},
+        {"bert:layers=24,hidden=1024,heads=16,seq=32,head=classifier", 8, 24, 4},
+        {"bert:layers=12,hidden=768,heads=12,seq=32,head=classifier,vocab=8", 4, 12, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_predict_options o = {.plan = {.pp = cases[i].chips, .micro_batch = 1, .accumulate = 100}}, more = o;
+        more.plan.accumulate = 200;
+        answer few = ask_with(BSP("1e12", "1e-9", LINKS), cases[i].model, false, o);
+        answer many = ask_with(BSP("1e12", "1e-9", LINKS), cases[i].model, false, more);
+        answer one = ask(BSP("1e12", "1e-9", LINKS), cases[i].model, 1, false);
+        double stage = (many.info.device_time_s - few.info.device_time_s) / 100;
+        double once = 2 * one.info.phase_s[CM_FORWARD] + one.info.phase_s[CM_BACKWARD];
+        assert_near(stage / once, (double)cases[i].most / cases[i].layers, 2e-2);
+    }
 }
 
 #define SLOW_DRAM(sram, rate)                                                                                          \
@@ -136,6 +162,7 @@ int main(void)
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
         cmocka_unit_test(what_no_pipeline_holds_is_refused),
         cmocka_unit_test(pipelines_may_be_asked_for),
+        cmocka_unit_test(stages_have_equal_parameters),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -82,8 +82,8 @@ static void test_exceptions(void **state)
     assert_null(refusal(bsp, (cm_plan){.pp = 4}));
     refuses(bsp, (cm_plan){.pp = 4, .tp = 2}, "--tp");
     const char *reason = refusal(bsp, (cm_plan){.tp = 2});
-    const char *list = "its plan options are -n, --dp, --micro-batch, --accumulate, --global-batch, --pp, --async, "
-                       "--compress and --overlap";
+    const char *list = "its plan options are -n, --dp, --micro-batch, --accumulate, --global-batch, --sync-batchnorm, "
+                       "--pp, --async, --compress and --overlap";
     assert_non_null(strstr(reason, list));
 }
 
