@@ -22,5 +22,7 @@ cm__operator_fits *cm__operator_fits_new(cm__ctx *ctx, const cm_device *device, 
                                          bool megatron);
 /* Seconds; NAN: no model applies. *error: expected relative error. */
 double             cm__operator_fits_time(cm__operator_fits *models, const cm__call *call, double *error);
+/* The same of a product in 16 bits, for any runtime, by models of the device and its chip. */
+double             cm__operator_fits_product(cm__operator_fits *models, const cm__call *call, double *error);
 
 #endif
