@@ -84,10 +84,11 @@ static void load_related(cm__operator_fits *m)
 /* ---- choice of a model ------------------------------------------------------------------------------------------ */
 
 #define NAMES 3
+#define TYPES 3
 
 /* The operator models that can time a call, best first. */
 typedef struct candidates {
-    const char *names[NAMES], *dtypes[2];
+    const char *names[NAMES], *dtypes[TYPES];
     closeness   farthest;
     bool        stream; /* one pass over the data, in any type */
 } candidates;
@@ -102,8 +103,8 @@ static bool is_fused(const cm__call *c)
 
 static candidates products_in_16_bits(const cm__call *c, closeness farthest)
 {
-    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* both types take the same time */
-    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = farthest};
+    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* all three take the same time */
+    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other, "fp16in_fp32acc"}, .farthest = farthest};
 }
 
 /* Models for Megatron-LM's own kernels; an empty result: use the rule for plain fp32. */
@@ -166,7 +167,7 @@ static const model *best_of(const cm__operator_fits *m, const cm__call *c, const
 
 static const model *model_of_fitness(cm__operator_fits *m, const cm__call *c, const candidates *w, int least)
 {
-    for (int d = 0; d < 2 && w->dtypes[d]; d++)
+    for (int d = 0; d < TYPES && w->dtypes[d]; d++)
         for (int of = ITSELF; of <= (int)w->farthest; of++) {
             if (of > ITSELF && !m->related_loaded) load_related(m);
             for (int k = 0; k < NAMES && w->names[k]; k++) {

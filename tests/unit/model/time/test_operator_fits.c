@@ -86,6 +86,30 @@ static void test_pass(void **state)
     assert_true(seconds(both, call, true, false, &error) > 0 && fabs(error - hypot(0.12, 0.4)) < 1e-12);
 }
 
+/* A product in 16 bits takes a model of any type of 16 bits; others none. */
+static void test_product(void **state)
+{
+    static const struct {
+        const char *call;
+        bool        timed;
+    } cases[] = {{"gemm forward nt fp16 1,4096,4096,4096", true}, {"gemm forward nt bf16 1,4096,4096,4096", true},
+                 {"gemm forward nt fp32 1,4096,4096,4096", false}, {"softmax forward - fp16 64,64", false}};
+    (void)state;
+    cm_device *d = device_of(FITTED(STREAM("gemm", "fp16in_fp32acc", "1e-6", "0.5", "160", "0.1")));
+    cm__limits limits = cm__limits_of(d);
+    cm__ctx   *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__operator_fits *m = cm__operator_fits_new(ctx, d, &limits, true, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__call c = call_of(cases[i].call);
+        double   error, s = cm__operator_fits_product(m, &c, &error);
+        if (isnan(s) == cases[i].timed) fail_msg("%s: %g s", cases[i].call, s);
+        if (cases[i].timed) assert_true(fabs((s - limits.floor_s) / (3 * 4096. * 4096 * 2 / 0.5e12) - 1) < 1e-3);
+    }
+    cm__ctx_free(ctx);
+    cm_device_free(d);
+}
+
 /* Megatron-LM's update of all parameters is a stream in any type, timed by the model of a sum. */
 static void test_fused(void **state)
 {
@@ -98,6 +122,7 @@ static void test_fused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_stream), cmocka_unit_test(test_applies), cmocka_unit_test(test_pass),
+                                       cmocka_unit_test(test_product),
                                        cmocka_unit_test(test_best), cmocka_unit_test(test_fused)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
