@@ -21,6 +21,7 @@ import numpy as np  # noqa: E402
 
 DEVICES = pathlib.Path(__file__).parent.parent / "data" / "devices"
 FOLDS, LOSS_SCALE, BATCH, HIDDEN = 5, 0.1, 1000, (24, 16)
+MOST_WEIGHT = 4  # of a row that stands for rarer ones
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8": 1}
 LAUNCH_S = {"amd-cdna1": 2.1e-6, "amd-cdna2": 2.1e-6, "amd-cdna3": 3e-6, "amd-cdna4": 3e-6}
 # cores, peaks in TFLOP/s (fp32, 16 bits, fp8), bytes/s; the profiles' values, of one die for the MI250X. The MI308X has
@@ -99,24 +100,40 @@ def product(chip, s, dtype, variant, time_s, label, weight=1.0, by_block=False):
     return (product_features(s, dtype, variant, CHIPS[chip][1], by_block), math.log(time_s / base), s, weight, label)
 
 
+def scaled_by_block(r):
+    return "blockscale" in r["note"] or "mxscale" in r["note"]
+
+
+def weights_not_told(rows):
+    """By device: how much a product scaled by row counts where the scaling is not told, so that both ways count the same."""
+    eight = [(r["device"], scaled_by_block(r)) for r in rows if r["dtype"] == "fp8" and r["op"] == "gemm"]
+    count = {key: eight.count(key) for key in set(eight)}
+    return {d: min(MOST_WEIGHT, max(1, count.get((d, True), 0) / count[d, False])) for d, by_block in count if not by_block}
+
+
 def aiter_products(folder, chips):
-    for r in rows_of(folder, "ops_amd_gemm.csv.gz"):
-        if r["device"] in chips and r["dtype"] in BYTES and math.isfinite(float(r["latency_ms"])):
-            s = tuple(int(r[f"d{i}"] or 1) for i in range(4))
-            variant = "nt" if r["op"] == "gemm" else "nn"
-            by_block = "blockscale" in r["note"] or "mxscale" in r["note"]
-            label = f"aiter {r['device']} {r['dtype']}{' by block' * by_block}"
-            time_s = float(r["latency_ms"]) / 1e3
-            yield product(r["device"], s, r["dtype"], variant, time_s, label, by_block=by_block)
-            if r["dtype"] == "fp8" and variant == "nt":
-                yield product(r["device"], s, r["dtype"], variant, time_s, label + ", scaling not told", by_block=0.5)
+    rows = [r for r in rows_of(folder, "ops_amd_gemm.csv.gz")
+            if r["device"] in chips and r["dtype"] in BYTES and math.isfinite(float(r["latency_ms"]))]
+    weights = weights_not_told(rows)
+    for r in rows:
+        s, by_block, time_s = tuple(int(r[f"d{i}"] or 1) for i in range(4)), scaled_by_block(r), float(r["latency_ms"]) / 1e3
+        variant = "nt" if r["op"] == "gemm" or r["dtype"] == "fp8" else "nn"
+        label = f"aiter {r['device']} {r['dtype']}{' by block' * by_block}{', older' * ('older' in r['note'])}"
+        yield product(r["device"], s, r["dtype"], variant, time_s, label, by_block=by_block)
+        if r["dtype"] == "fp8":
+            weight = 1 if by_block else weights.get(r["device"], 1)
+            yield product(r["device"], s, r["dtype"], variant, time_s, label + ", scaling not told", weight, by_block=0.5)
 
 
 def xla_products(folder, chips):
+    """XLA's 8-bit products read the second operand by rows, as the libraries require, and have no scales by block."""
     for r in rows_of(folder, "ops_xla_gemm.csv.gz"):
         if r["device"] in chips and r["dtype"] in BYTES:
-            s = tuple(int(r[f"d{i}"] or 1) for i in range(4))
-            yield product(r["device"], s, r["dtype"], "nn", float(r["latency_ms"]) / 1e3, f"xla {r['device']} {r['dtype']}")
+            s, time_s = tuple(int(r[f"d{i}"] or 1) for i in range(4)), float(r["latency_ms"]) / 1e3
+            label, variant = f"xla {r['device']} {r['dtype']}", "nt" if r["dtype"] == "fp8" else "nn"
+            yield product(r["device"], s, r["dtype"], variant, time_s, label)
+            if r["dtype"] == "fp8":
+                yield product(r["device"], s, r["dtype"], variant, time_s, label + ", scaling not told", by_block=0.5)
 
 
 def best_products(folder, chips):

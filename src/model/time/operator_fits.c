@@ -84,10 +84,11 @@ static void load_related(cm__operator_fits *m)
 /* ---- choice of a model ------------------------------------------------------------------------------------------ */
 
 #define NAMES 3
+#define TYPES 3
 
 /* The operator models that can time a call, best first. */
 typedef struct candidates {
-    const char *names[NAMES], *dtypes[2];
+    const char *names[NAMES], *dtypes[TYPES];
     closeness   farthest;
     bool        stream; /* one pass over the data, in any type */
 } candidates;
@@ -100,13 +101,17 @@ static bool is_fused(const cm__call *c)
     return (c->op == CM__CALL_SOFTMAX && c->variant[0]) || c->op == CM__CALL_OPTIMIZER;
 }
 
+static candidates products_in_16_bits(const cm__call *c, closeness farthest)
+{
+    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* all three take the same time */
+    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other, "fp16in_fp32acc"}, .farthest = farthest};
+}
+
 /* Models for Megatron-LM's own kernels; an empty result: use the rule for plain fp32. */
 static candidates candidates_for_megatron(const cm__call *c)
 {
     if (is_fused(c)) return (candidates){.names = {"add"}, .dtypes = {""}, .farthest = SAME_FAMILY, .stream = true};
-    if (c->op != CM__CALL_GEMM || !in_16_bits(c)) return (candidates){0};
-    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* both types take the same time */
-    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other}, .farthest = SAME_FAMILY};
+    return c->op == CM__CALL_GEMM && in_16_bits(c) ? products_in_16_bits(c, SAME_FAMILY) : (candidates){0};
 }
 
 static candidates candidates_in_fp32(const cm__call *c)
@@ -144,10 +149,10 @@ static bool better(const model *a, const model *b)
 
 /* Among equally related devices: the model fitted to most rows, then the one with the smallest error. */
 static const model *best_of(const cm__operator_fits *m, const cm__call *c, const char *name, const char *dtype,
-                            closeness of)
+                            closeness of, int least)
 {
     const model *best = NULL;
-    int          found = 1;
+    int          found = least;
     bool         any = !dtype[0];
     for (int32_t i = 0; i < m->count; i++) {
         const model *at = &m->models[i];
@@ -160,17 +165,24 @@ static const model *best_of(const cm__operator_fits *m, const cm__call *c, const
     return best;
 }
 
-static const model *model_for(cm__operator_fits *m, const cm__call *c, const candidates *w)
+static const model *model_of_fitness(cm__operator_fits *m, const cm__call *c, const candidates *w, int least)
 {
-    for (int d = 0; d < 2 && w->dtypes[d]; d++)
+    for (int d = 0; d < TYPES && w->dtypes[d]; d++)
         for (int of = ITSELF; of <= (int)w->farthest; of++) {
             if (of > ITSELF && !m->related_loaded) load_related(m);
             for (int k = 0; k < NAMES && w->names[k]; k++) {
-                const model *best = best_of(m, c, w->names[k], w->dtypes[d], (closeness)of);
+                const model *best = best_of(m, c, w->names[k], w->dtypes[d], (closeness)of, least);
                 if (best) return best;
             }
         }
     return NULL;
+}
+
+/* A model of the call's pass, under any name or of a related device, before one of the forward pass. */
+static const model *model_for(cm__operator_fits *m, const cm__call *c, const candidates *w)
+{
+    const model *own = model_of_fitness(m, c, w, 2);
+    return own ? own : model_of_fitness(m, c, w, 1);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------- */
@@ -213,19 +225,31 @@ static cm__ceilings ceilings_of(const cm__limits *l, const cm__call *c)
                           .cache_bytes = fmax(l->cache_bytes, 1 << 20)};
 }
 
-double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *error)
+/* The time of a call by the best of the candidates. */
+static double time_by(cm__operator_fits *m, const cm__call *c, const candidates *w, double *error)
 {
-    double p[PARAMETERS_MOST];
-    candidates w = m->megatron ? candidates_for_megatron(c) : (candidates){0};
-    if (!w.names[0] && m->plain) w = candidates_in_fp32(c);
-    const model *found = w.names[0] ? model_for(m, c, &w) : NULL;
+    double       p[PARAMETERS_MOST];
+    const model *found = w->names[0] ? model_for(m, c, w) : NULL;
     if (!found || !read_parameters(found->fit, found->form, p)) return NAN;
     cm__ceilings ceilings = ceilings_of(&m->limits, c);
-    cm__work     work = work_of(c, w.stream);
+    cm__work     work = work_of(c, w->stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;
     double time_s = found->form->time(p, &work, &ceilings);
     if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0)
         time_s *= cm__time_factors.transposed_product;
-    *error = fmax(cm__time_factors.least_fit_error, found->fit->mape);
+    *error = hypot(cm__time_factors.fit_source_error, found->fit->mape);
     return isfinite(time_s) ? m->limits.floor_s + time_s : NAN;
+}
+
+double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *error)
+{
+    candidates w = m->megatron ? candidates_for_megatron(c) : (candidates){0};
+    if (!w.names[0] && m->plain) w = candidates_in_fp32(c);
+    return time_by(m, c, &w, error);
+}
+
+double cm__operator_fits_product(cm__operator_fits *m, const cm__call *c, double *error)
+{
+    candidates w = c->op == CM__CALL_GEMM && in_16_bits(c) ? products_in_16_bits(c, SAME_CHIP) : (candidates){0};
+    return time_by(m, c, &w, error);
 }

@@ -139,6 +139,32 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
 }
 
+/* The corrected time of a call from the reference device's tables; 0: they have none. */
+static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
+{
+    cm__timed there;
+    bool      known;
+    if (by_memo(t, c, &there) != by) return 0;
+    double moved_s = cm__transferred(&t->limits, &by->limits, c, there.time_s, there.launches);
+    return cm__correction_factor(t->device, c, &known) * moved_s;
+}
+
+/* A product has two estimates if the device or its chip has a model of products: the model, and the transferred time.
+   They are joined by the mean of their logarithms, with weights by the squares of their errors. Models are of the plain
+   product; what another variant takes longer is known from the reference device. */
+static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+{
+    cm__call plain = *c;
+    double   error;
+    if (c->op != CM__CALL_GEMM || !t->operator_fits || !(timed->shared > 0)) return;
+    memcpy(plain.variant, "nt", 3);
+    double fitted_s = cm__operator_fits_product(t->operator_fits, &plain, &error);
+    double moved_s = fitted_s > 0 ? moved(t, by, &plain) : 0;
+    if (!(moved_s > 0)) return;
+    double fitted = 1 / (error * error), transferred = 1 / (timed->shared * timed->shared);
+    timed->time_s *= pow(fitted_s / moved_s, fitted / (fitted + transferred));
+}
+
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
 static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
@@ -151,6 +177,7 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
     timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
     timed->shared *= part_of_error(moved_s, there_s);
+    join_fitted(t, by, c, timed);
 }
 
 static cm__timed by_tables(cm__timer *t, const cm__call *c)
@@ -179,7 +206,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
     double volume_s = moved ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, cm__least_time(&t->limits, c));
+    timed.time_s = fmax(timed.time_s, fmax(cm__least_time(&t->limits, c), cm__traffic_time(&t->limits, c)));
     return timed;
 }
 

@@ -52,6 +52,25 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
 }
 
+/* True: the call may read less than all of its operands: some rows of a table, or windows with steps wider than
+   themselves. */
+static bool reads_a_part(const cm__call *c)
+{
+    int            axes = c->op == CM__CALL_CONV ? 2 : c->op == CM__CALL_CONV3D ? 3 : 0;
+    const int64_t *window = c->sizes + 3 + axes, *stride = window + axes; /* after n, c, k and the image */
+    for (int i = 0; i < axes; i++)
+        if (stride[i] > window[i]) return true;
+    return c->op == CM__CALL_EMBEDDING || c->op == CM__CALL_FFT;
+}
+
+double cm__traffic_time(const cm__limits *l, const cm__call *c)
+{
+    double flop, bytes;
+    if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
+    cm__call_work(c, &flop, &bytes);
+    return bytes * cm__beyond_cache(l->cache_bytes, bytes) / l->memory_bytes_s;
+}
+
 #define FILLED 64.0        /* channels up to which kernels of volumes waste most of their tiles */
 #define LARGEST_SHARE 0.5  /* of the peak that wide ones reach */
 

@@ -253,8 +253,9 @@ TEST(nearer_rows_in_another_width)
     cm_device_free(bare);
 }
 
-#define STREAM_FIT(op)                                                                                                 \
-    ",\n\"fits\": [{\"op\": \"" op "\", \"pass\": \"forward\", \"dtype\": \"fp32\", \"runtime\": \"native\", "         \
+#define STREAM_FIT(op) STREAM_FIT_IN("fp32", op)
+#define STREAM_FIT_IN(dtype, op)                                                                                       \
+    ",\n\"fits\": [{\"op\": \"" op "\", \"pass\": \"forward\", \"dtype\": \"" dtype "\", \"runtime\": \"native\", "     \
     "\"form\": \"stream\", \"parameters\": {\"overhead_s\": 0.5, \"memory_fraction\": 0.5, \"sharpness\": 4, "         \
     "\"cache_speedup\": 2, \"cache_share\": 0.001, "                                                                   \
     "\"element_s\": 1e-30}, \"n\": 100, \"error\": {\"mape\": 0.2, \"bias\": 0, \"p90\": 0.3}, "                       \
@@ -269,12 +270,39 @@ TEST(operator_fits_before_a_reference_device)
     cm__timed  t = time_on(d, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
     assert_int_equal(t.how, CM_HOW_INTERPOLATED);
     near(t.time_s, 1e-6 + 2 * 67108864 * 4.0 / (0.5 * 1e12), 1e-6);
-    near(t.error, 0.2, 1e-9);
+    near(t.error, hypot(0.12, 0.2), 1e-9);
     t = time_on(d, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu bf16 1,67108864");
     assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
     t = time_on(bare, reference, CM_RUNTIME_TORCH_EAGER, "elementwise forward relu fp32 1,67108864");
     assert_int_not_equal(t.how, CM_HOW_INTERPOLATED);
     cm_device_free(reference);
+    cm_device_free(d);
+    cm_device_free(bare);
+}
+
+static double seconds(const cm_device *device, const cm_device *reference, const char *text)
+{
+    return time_on(device, reference, CM_RUNTIME_TORCH_EAGER, text).time_s;
+}
+
+/* A product in 16 bits joins the transferred time (error 0.2) and the device's model of products (0.12 and 0.2) by the mean of
+   their logarithms. Other variants change by the same ratio; other types and operators do not change. */
+TEST(products_join_a_model_with_a_reference_device)
+{
+    static const char *const joined[] = {
+        "gemm forward nt bf16 1,4096,4096,4096", "gemm forward nt fp16 1,4096,4096,4096",
+        "gemm forward nn bf16 1,4096,4096,4096", "gemm forward tn bf16 1,4096,4096,4096"};
+    static const char *const others[] = {"gemm forward nt tf32 1,4096,4096,4096", "softmax forward - bf16 8192,4096"};
+    cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT_IN("bf16", "gemm"))), *h200;
+    double     fitted = 1e-6 + 3 * 4096. * 4096 * 2 / (0.5 * 1e12);
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    double weight = (0.2 * 0.2) / (0.2 * 0.2 + 0.2 * 0.2 + 0.12 * 0.12);
+    double ratio = pow(fitted / seconds(bare, h200, joined[0]), weight);
+    for (int i = 0; i < 4; i++)
+        near(seconds(d, h200, joined[i]) / seconds(bare, h200, joined[i]), ratio, i == 1 ? 0.05 : 1e-3);
+    for (int i = 0; i < 2; i++) near(seconds(d, h200, others[i]), seconds(bare, h200, others[i]), 1e-9);
+    assert_int_equal(time_on(d, h200, CM_RUNTIME_TORCH_EAGER, joined[0]).how, CM_HOW_TRANSFERRED);
+    cm_device_free(h200);
     cm_device_free(d);
     cm_device_free(bare);
 }
@@ -311,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_shape_that_does_not_matter),
         cmocka_unit_test(nearer_rows_in_another_width),
         cmocka_unit_test(operator_fits_before_a_reference_device),
+        cmocka_unit_test(products_join_a_model_with_a_reference_device),
         cmocka_unit_test(operator_fits_for_megatron),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

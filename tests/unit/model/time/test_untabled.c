@@ -80,6 +80,25 @@ static void group_norms_of_large_images(void **state)
     assert_true(cm__least_time(&limits, &small) == 0); /* 8.4 MB are in the cache */
 }
 
+/* 8e9 bytes at 1e12 B/s; calls that may read less than their operands have no such bound. */
+static void memory_delivers_the_operands(void **state)
+{
+    static const char *const parts[] = {"conv forward nhwc bf16 128,256,64,56,56,1,1,2,2,0,0,1,1,1",
+                                        "conv3d forward nchw bf16 8,64,64,32,32,32,1,1,1,2,1,1,0,0,0,1,1,1,1",
+                                        "embedding forward - fp32 65536,2,3072"};
+    cm__call copy = call_of("elementwise forward copy fp32 1,1000000000"), small = copy;
+    cm__call window = call_of("conv forward nhwc bf16 128,256,64,56,56,3,3,2,2,1,1,1,1,1");
+    (void)state;
+    small.sizes[CM__ELEMENTWISE_INNER] = 1000;
+    near(cm__traffic_time(&limits, &copy), 8e-3, 1e-4);
+    assert_true(cm__traffic_time(&limits, &small) < 1e-12); /* in the cache */
+    assert_true(cm__traffic_time(&limits, &window) > 0);
+    for (int i = 0; i < 3; i++) {
+        cm__call c = call_of(parts[i]);
+        if (cm__traffic_time(&limits, &c) != 0) fail_msg("%s", parts[i]);
+    }
+}
+
 /* Measured, 16 images of 3 channels and 64^3 voxels, 3^3 filters, 64 outputs: A10 (62.5 TFLOP/s in TF32) 11.5 ms, A100 (156)
    5.3, H100 (495) 1.87, L40S (183) 3.8. */
 static void volumes_in_32_bits(void **state)
@@ -126,6 +145,7 @@ static void in_the_timer(void **state)
         cm_diag    diag = {0};
         cm__ctx   *ctx = cm__ctx_new(&diag);
         cm_device *d, *h200;
+        cm__call   instances = call_of("batch_norm forward nchw fp32 1,1024,65536"); /* was a fifth of it */
         cm__call   norm = call_of("layer_norm forward - fp32 16,4194304"), product = call_of("gemm forward nn fp32 1,256,1,131072");
         assert_int_equal(cm_device_load(devices[i], &d, NULL), CM_OK);
         assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
@@ -133,6 +153,7 @@ static void in_the_timer(void **state)
         cm__limits l = cm__limits_of(d);
         cm__timer *t = cm__timer_new(ctx, d, i ? h200 : NULL, CM_RUNTIME_TORCH_EAGER);
         assert_true(cm__timer_time(t, &norm).time_s >= cm__least_time(&l, &norm));
+        assert_true(cm__timer_time(t, &instances).time_s >= cm__traffic_time(&l, &instances));
         near(cm__timer_time(t, &product).time_s, cm__vector_product_time(&l, &product), 1e-9);
         cm__ctx_free(ctx);
         cm_device_free(h200);
@@ -144,7 +165,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_with_a_vector), cmocka_unit_test(layer_norms_of_few_rows),
-        cmocka_unit_test(softmax_of_long_rows), cmocka_unit_test(group_norms_of_large_images), cmocka_unit_test(volumes_in_32_bits),
+        cmocka_unit_test(softmax_of_long_rows), cmocka_unit_test(group_norms_of_large_images),
+        cmocka_unit_test(memory_delivers_the_operands), cmocka_unit_test(volumes_in_32_bits),
         cmocka_unit_test(volumes_of_groups_and_of_many_channels), cmocka_unit_test(in_the_timer),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
