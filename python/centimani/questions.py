@@ -12,10 +12,10 @@ from .results import Batch, Explanation, Fit, Graph, Memory, Plan, Prediction, R
 def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = None,
           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
           loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-          loss_kernel: Optional[str] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          mode: Optional[str] = None, fuse: Optional[str] = None, no_fuse: Optional[bool] = None,
-          nodes: Optional[bool] = None, tensors: Optional[bool] = None) -> Graph:
+          loss_kernel: Optional[str] = None, logits: Optional[str] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+          no_fuse: Optional[bool] = None, nodes: Optional[bool] = None, tensors: Optional[bool] = None) -> Graph:
     """Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors.
 
     batch: samples per step (default 1: costs per sample)
@@ -29,8 +29,9 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     mode: training (default) or inference: forward pass only, no loss
@@ -41,14 +42,14 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     """
     return one(Graph, "graph", model, (), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
-        "--loss-kernel": loss_kernel, "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--mode": mode,
-        "--fuse": fuse, "--no-fuse": no_fuse, "--nodes": nodes, "--tensors": tensors})
+        "--loss-kernel": loss_kernel, "--logits": logits, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--mode": mode, "--fuse": fuse, "--no-fuse": no_fuse, "--nodes": nodes, "--tensors": tensors})
 
 
 def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-            loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+            loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -80,10 +81,11 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -135,10 +137,10 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     """
     return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--prompt": prompt, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
-        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--prompt": prompt, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
+        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
         "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
         "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
@@ -151,7 +153,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
            dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
            loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-           loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+           loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
            software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -174,10 +176,11 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -204,18 +207,18 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     """
     return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--layout": layout, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-         loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -238,10 +241,11 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -268,9 +272,9 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     """
     return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
-        "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime,
-        "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
         "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
         "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
         "--layout": layout, "--what-if": what_if})
@@ -279,14 +283,14 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
 def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-          fused_kernels: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-          ep: Optional[int] = None, schedule: Optional[str] = None,
+          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
           what_if: Optional[str] = None) -> Batch:
@@ -302,10 +306,11 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -336,9 +341,9 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
     """
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
-        "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime,
-        "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
         "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
         "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
         "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
@@ -347,11 +352,12 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
 def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-         fused_kernels: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
+         logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
+         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+         objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -378,10 +384,11 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -436,16 +443,16 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     """
     return ranking("rank", model, {"--seq": seq, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
-        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
-        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
-        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
-        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
-        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
-        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
-        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if,
+        "--devices": devices, "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--samples": samples, "--tokens": tokens, "--epochs": epochs,
+        "--max-devices": max_devices, "--clusters": clusters, "--within": within, "--budget": budget,
+        "--global-batch": global_batch, "--spot": spot, "--queue": queue, "--job-script": job_script,
+        "--entry": entry, "--launcher": launcher, "--scheduler": scheduler, "--fewest-devices": fewest_devices,
+        "--largest": largest, "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon,
+        "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
         "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
         "--rate": rate})
 
@@ -453,7 +460,7 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
           loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-          loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+          loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -478,10 +485,11 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -515,11 +523,11 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     """
     return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
         "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
         "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
         "--what-if": what_if})
@@ -527,7 +535,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-         loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -544,10 +552,11 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -568,17 +577,18 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
     """
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
-        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
-        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
+        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--logits": logits,
+        "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
+        "--global-batch": global_batch, "--cluster": cluster, "--objective": objective, "--tokens": tokens,
+        "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads, "--what-if": what_if,
+        "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-            loss_kernel: Optional[str] = None, fused_kernels: Optional[bool] = None,
+            loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
@@ -604,10 +614,11 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
+    logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
-    lora: train adapters:
-        r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,fsdp=layer
+    lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
+        sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
@@ -645,11 +656,11 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     """
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
-        "--full": full, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--schedule": schedule, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
+        "--versus": versus, "--full": full, "--what-if": what_if})
