@@ -91,6 +91,16 @@ def _linear(args, kwargs) -> Optional[Fused]:
                  lambda: [x.new_empty(tuple(x.shape[:-1]) + (weight.shape[0],), dtype=dtype)])
 
 
+def _rms_norm(args, kwargs) -> Optional[Fused]:
+    """One kernel on GPUs since PyTorch 2.9 if input and scale have one type; several operators on a CPU."""
+    given = {**dict(zip(("input", "normalized_shape", "weight", "eps"), args)), **kwargs}
+    x, weight = given["input"], given.get("weight")
+    if not hasattr(torch.ops.aten, "_fused_rms_norm_backward") or (weight is not None and weight.dtype != x.dtype):
+        return None
+    return Fused("aten::_fused_rms_norm", [x, weight], {"normalized_shape": list(given["normalized_shape"])},
+                 lambda: [torch.empty_like(x, memory_format=torch.contiguous_format)])
+
+
 def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
     def fused(args, kwargs) -> Optional[Fused]:
         if kwargs or len(args) != 9 or not isinstance(args[2], (list, tuple)):
@@ -116,8 +126,8 @@ def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
 
 FUSED = {
     "dropout": _dropout, "dropout_": _dropout, "linear": _linear, "scaled_dot_product_attention": _attention,
-    "lstm": _recurrent("lstm", 2), "gru": _recurrent("gru", 1), "rnn_tanh": _recurrent("rnn_tanh", 1),
-    "rnn_relu": _recurrent("rnn_relu", 1),
+    "rms_norm": _rms_norm, "lstm": _recurrent("lstm", 2), "gru": _recurrent("gru", 1),
+    "rnn_tanh": _recurrent("rnn_tanh", 1), "rnn_relu": _recurrent("rnn_relu", 1),
 }
 
 

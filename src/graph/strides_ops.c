@@ -73,6 +73,19 @@ static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
     }
 }
 
+/* Strides of a tensor without gaps, in the order of its operands. */
+static int64_t *dense(cm__strides *s, const operands *o, const cm_tensor *y)
+{
+    int32_t  order[CM__RANK_MAX];
+    int64_t *made = cm__strides_rows(s, y), step = 1;
+    order_of(o, y, order);
+    for (int32_t i = 0; i < y->rank; i++) {
+        made[order[i]] = step;
+        step *= cm__strides_size(y->dims[order[i]]);
+    }
+    return made;
+}
+
 /* PyTorch's gradients of threshold functions have the saved tensor as first operand, all others the incoming
    gradient. */
 static bool kept_first(const cm_node *n, const cm_node *forward)
@@ -85,7 +98,6 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);
     const cm_node   *forward = forward_of(s, n);
     operands         o = {.count = 0};
-    int32_t          order[CM__RANK_MAX];
     bool             mean_undone = n->op == CM_OP_ELEMENTWISE_GRAD && cm__class(forward) == CM_CLASS_REDUCTION;
     bool             plain = true;
     for (int32_t i = 0; i < n->n_inputs; i++)
@@ -95,13 +107,7 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
         int32_t from = n->inputs[kept_first(n, forward) ? 1 - i : i];
         if (from >= 0) add_operand(s, &o, y, from);
     }
-    order_of(&o, y, order);
-    int64_t *made = cm__strides_rows(s, y), step = 1;
-    for (int32_t i = 0; i < y->rank; i++) {
-        made[order[i]] = step;
-        step *= cm__strides_size(y->dims[order[i]]);
-    }
-    return made;
+    return dense(s, &o, y);
 }
 
 /* ---- images ------------------------------------------------------------------------------------------------------ */
@@ -170,11 +176,18 @@ static int64_t *attended(cm__strides *s, const cm_node *n, int32_t output)
     return made;
 }
 
-/* Gradients have the strides of the tensors they belong to. */
+/* Kernels for 16 bits write gradients in the order of the tensors they belong to, the memory-efficient one as it writes
+   its result. */
 static int64_t *attended_back(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_tensor *y = cm__t(s->g, n->outputs[output]);
-    return y->rank == 4 ? attended(s, &(cm_node){.outputs = &n->outputs[output]}, 0) : NULL;
+    const cm_node   *forward = forward_of(s, n);
+    operands         o = {.count = 0};
+    if (y->rank != 4) return NULL;
+    bool known = forward != n && output < forward->n_inputs && forward->inputs[output] >= 0;
+    if (y->dtype == CM_FP32 || !known) return attended(s, &(cm_node){.outputs = &n->outputs[output]}, 0);
+    add_operand(s, &o, y, forward->inputs[output]);
+    return dense(s, &o, y);
 }
 
 /* ---- recurrent layers -------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ PROGRAM, LIBRARY = sys.argv[1:3]
 os.environ["CENTIMANI_LIBRARY"] = LIBRARY
 
 import centimani  # noqa: E402
+from centimani import hooks  # noqa: E402
 
 
 class Small(nn.Module):
@@ -237,6 +238,16 @@ class Captures(unittest.TestCase):
         self.assertEqual(t.operators("forward").count("aten::native_dropout") +
                          t.operators("forward").count("aten::scaled_dot_product_attention"), 4)
         self.assertNotIn("aten::bernoulli_.float", t.operators())
+
+    def test_an_rms_norm_is_what_pytorch_runs_on_a_gpu(self):
+        """One kernel since PyTorch 2.9, whose result is contiguous; a scale of another type prevents it."""
+        x, scale = torch.zeros(2, 3, 8).transpose(0, 1), torch.ones(8)
+        fused = hooks._rms_norm((x, (8,), scale), {"eps": 1e-6})
+        self.assertEqual(fused is not None, hasattr(torch.ops.aten, "_fused_rms_norm_backward"))
+        self.assertIsNone(hooks._rms_norm((x, (8,)), {"weight": scale.to(torch.bfloat16)}))
+        if fused:
+            self.assertEqual((fused.name, fused.attrs), ("aten::_fused_rms_norm", {"normalized_shape": [8]}))
+            self.assertTrue(fused.make()[0].is_contiguous())
 
     def test_a_linear_layer_of_a_turned_input_is_one_operator(self):
         class Turned(nn.Module):

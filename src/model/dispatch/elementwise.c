@@ -168,13 +168,24 @@ void cm__dispatch_unpack(cm__dispatch *d, int32_t node)
     cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
 }
 
+/* The strides of a part in the rows of the whole: a part of lower rank is one index of an axis. */
+static const int64_t *place_of(const cm__dispatch *d, const cm_node *n, int32_t rank, const cm_tensor *whole)
+{
+    int64_t *place = cm__strides_rows(d->strides, whole), axis = cm__attr_int(cm__forward_of(d, n), CM_ATTR_AXIS, 0);
+    if (axis < 0) axis += whole->rank;
+    if (rank < whole->rank && axis < whole->rank)
+        memmove(place + axis, place + axis + 1, (size_t)(whole->rank - 1 - axis) * sizeof *place);
+    return place;
+}
+
 /* Fills with zeros, then copies the gradient into the slice. */
 void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *part = cm__in(d->g, n, 0), *whole = cm__t(d->g, n->outputs[0]);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    if (part->rank == whole->rank) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, whole));
+    if (part->rank == whole->rank || part->rank == whole->rank - 1)
+        cm__call_copied(d, node, n->inputs[0], place_of(d, n, part->rank, whole));
     else if (part->rank)
         cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
                      cm__poly_dim(part->dims[part->rank - 1]));
