@@ -16,6 +16,7 @@ static void evaluate(void *user, int32_t index)
 {
     cm_ranking *r = user;
     cm__rank_evaluate(r, &r->devices[index]);
+    cm__rank_find_remedy(r, &r->devices[index]);
 }
 
 static const cm_rank_entry *find_baseline(cm_ranking *r)
@@ -64,7 +65,6 @@ static void run(cm_ranking *r)
     cm__parallel(o->threads, r->n_devices, evaluate, r);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (r->devices[i].status) cm__rank_pass_on(r, r->devices[i].status, &r->devices[i].diag);
-    cm__parallel(o->threads, r->n_steps, cm__rank_find_remedies, r);
     r->info.baseline = find_baseline(r);
     find_porting(r);
     cm__rank_read_job(r);

@@ -31,8 +31,9 @@ typedef struct cm__rank_step {
     bool          has_lock, has_lean;
     cm__lean_graph lean;   /* the step with a fused loss; only of the step that owns the graph */
     cm_device    *first;   /* the first device that needs it */
-    cm_graph     *again;   /* the step with recomputation; NULL: not needed yet */
+    cm_graph     *again;   /* the step with recomputation, created on first use; NULL: not needed yet */
     cm_footprint *again_like;
+    pthread_mutex_t again_lock;
     cm_status     status;
     cm_diag       diag;
 } cm__rank_step;
@@ -91,8 +92,8 @@ noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *d
 /* candidate.c: predicts one device at its best batch size. Fills in the entry's prediction, or the reason why there
    is none. */
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
-/* remedy.c: how to make the step fit, for each device with this step's graph that it does not fit. */
-void cm__rank_find_remedies(void *ranking, int32_t step);
+/* remedy.c: how to make the step fit, if it does not and no other reason is known. */
+void cm__rank_find_remedy(const cm_ranking *r, cm__rank_device *d);
 /* job.c: the whole job, its numbers for each device, and the objective's value. */
 void cm__rank_read_job(cm_ranking *r);
 void cm__rank_value(const cm_ranking *r, cm__rank_device *d);

@@ -7,19 +7,21 @@
  * suggested.
  */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include "base/text.h"
 #include "rank/rank.h"
 
 #define DEVICES_MOST 64
 
-static void make_again(cm__rank_step *s, const cm_device *device)
+/* Any thread may come first, so the result must not depend on its device. */
+static void make_again(cm__rank_step *s)
 {
     cm_train_options  train = s->options.train;
     cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     train.recompute = CM_RECOMPUTE_FULL;
     if (s->again || cm_graph_train(s->forward, &train, &s->again, NULL) != CM_OK) return;
-    if (cm_footprint_new(s->again, device, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
+    if (cm_footprint_new(s->again, s->first, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
 }
 
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
@@ -28,7 +30,9 @@ static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, doubl
     cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     cm_footprint     *footprint;
     cm_memory_use     use;
-    make_again(s, d->device);
+    pthread_mutex_lock(&s->again_lock);
+    make_again(s);
+    pthread_mutex_unlock(&s->again_lock);
     if (!s->again_like) return false;
     if (cm__footprint_new_like(s->again_like, s->again, d->device, &memory, &footprint, NULL) != CM_OK) return false;
     cm_status status = cm_footprint_simulate(footprint, r->options.batch ? r->options.batch : 1, &use, NULL);
@@ -66,12 +70,7 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
     else snprintf(out + used, size - used, "; its layers must be split over devices (--tp, --pp)");
 }
 
-void cm__rank_find_remedies(void *user, int32_t index)
+void cm__rank_find_remedy(const cm_ranking *r, cm__rank_device *d)
 {
-    const cm_ranking *r = user;
-    for (int32_t i = 0; i < r->n_devices; i++) {
-        cm__rank_device *d = &r->devices[i];
-        bool             ours = d->step && cm__rank_owner(d->step) == &r->steps[index];
-        if (ours && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
-    }
+    if (d->step && !d->status && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
 }

@@ -26,7 +26,7 @@ static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
         if (!graph_of) graph_of = s;
     }
     r->steps[r->n_steps] = (cm__rank_step){.options = settled, .library_bytes = library, .first = d->device,
-                                           .graph_of = graph_of};
+                                           .graph_of = graph_of, .again_lock = PTHREAD_MUTEX_INITIALIZER};
     return &r->steps[r->n_steps++];
 }
 
@@ -62,6 +62,7 @@ void cm__rank_free_steps(void *ranking)
         if (loader(r, s) == s) cm_graph_free(s->forward);
         cm_footprint_free(s->again_like);
         cm_graph_free(s->again);
+        pthread_mutex_destroy(&s->again_lock);
     }
 }
 

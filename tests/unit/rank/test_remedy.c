@@ -14,7 +14,7 @@ static const char *reason_of(double states, double working, double capacity, cm_
     r->devices = &d;
     r->n_devices = 1;
     r->steps = step;
-    cm__rank_find_remedies(r, 0);
+    cm__rank_find_remedy(r, &d);
     return d.reason;
 }
 
@@ -61,27 +61,26 @@ TEST(fragmentation)
 
 /* ---- which devices ----------------------------------------------------------------------------------------------- */
 
-/* Only devices of this step's graph that lack memory and have no reason yet. */
+/* Only devices that lack memory and have no reason yet. */
 TEST(others_are_left_alone)
 {
-    cm__rank_step   steps[3] = {[2] = {.graph_of = &steps[0]}};
+    cm__rank_step   steps[2] = {[1] = {.graph_of = &steps[0]}};
     cm__rank_device lacking = {.states_bytes = 100 * GIB, .capacity_bytes = 60 * GIB, .entry = {.state = CM_RANK_NO_FIT}};
-    cm__rank_device d[6];
-    for (int i = 0; i < 6; i++) d[i] = lacking;
+    cm__rank_device d[5];
+    for (int i = 0; i < 5; i++) d[i] = lacking;
     d[0].step = &steps[0];
-    d[1].step = &steps[1];
-    d[2].step = &steps[2]; /* the graph of the first step */
-    d[3].step = &steps[0], d[3].entry.state = CM_RANK_PLACED;
-    d[4].step = &steps[0], strcpy(d[4].reason, "no such operator");
-    d[5].step = NULL;
+    d[1].step = &steps[1]; /* the graph of the first step */
+    d[2].step = &steps[0], d[2].entry.state = CM_RANK_PLACED;
+    d[3].step = &steps[0], strcpy(d[3].reason, "no such operator");
+    d[4].step = NULL;
     r->options.train.inference = true;
-    r->devices = d, r->n_devices = 6;
-    r->steps = steps, r->n_steps = 3;
-    cm__rank_find_remedies(r, 0);
+    r->devices = d, r->n_devices = 5;
+    r->steps = steps, r->n_steps = 2;
+    for (int i = 0; i < 5; i++) cm__rank_find_remedy(r, &d[i]);
     assert_non_null(strstr(d[0].reason, "2 devices"));
-    assert_non_null(strstr(d[2].reason, "2 devices"));
-    assert_string_equal(d[4].reason, "no such operator");
-    assert_true(!d[1].reason[0] && !d[3].reason[0] && !d[5].reason[0]);
+    assert_non_null(strstr(d[1].reason, "2 devices"));
+    assert_string_equal(d[3].reason, "no such operator");
+    assert_true(!d[2].reason[0] && !d[4].reason[0]);
 }
 
 /* ---- recomputation ----------------------------------------------------------------------------------------------- */
