@@ -4,17 +4,13 @@
 #include <locale.h>
 #include <malloc.h>
 #include <signal.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include "answer.h"
 #include "base/text.h"
 #include "cli.h"
 
-#define KEPT_BYTES (512 << 20)
-#define SMALL_PAGES_BYTES (12 << 20)  /* most answers need less */
-#define LARGE_PAGES_BYTES (256 << 20) /* address space: only what is used becomes memory */
+#define KEPT_BYTES (64 << 20)
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char model_details[] =
@@ -162,26 +158,11 @@ int run_words(int argc, char **argv)
     return EXIT_DONE;
 }
 
-/* The kernel clears memory each time it is given out, page by page, which takes a fifth of a large ranking: returned
-   memory is kept, and what exceeds the needs of most answers comes in large pages. */
-static void keep_memory(void)
-{
-    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
-    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
-#ifdef __GLIBC__
-    mallopt(M_ARENA_MAX, 1);
-    char *space = malloc(SMALL_PAGES_BYTES + LARGE_PAGES_BYTES);
-    if (!space) return;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)space + SMALL_PAGES_BYTES;
-    madvise((void *)((first + page - 1) / page * page), LARGE_PAGES_BYTES - page, MADV_HUGEPAGE); /* a hint */
-    free(space);
-#endif
-}
-
 int cm_main(int argc, char **argv)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
-    keep_memory();
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES); /* returned memory is cleared by the kernel each time it is taken again */
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes a write error instead of killing the process */
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {
         say("cannot write the result: stdout is closed");
