@@ -7,6 +7,7 @@ import generated
 import layers
 import written
 import written_more
+import written_third
 import zoo
 
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
@@ -20,7 +21,7 @@ def built(name):
         family, _, seed = network.rpartition("-")
         return {"generated": generated, "layers": layers}[source].network(family, seed)
     if source == "written":
-        return {**written.NETWORKS, **written_more.NETWORKS}[network]()
+        return {**written.NETWORKS, **written_more.NETWORKS, **written_third.NETWORKS}[network]()
     return getattr(zoo, source)(network)
 
 
