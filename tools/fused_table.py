@@ -8,7 +8,8 @@ A generated kernel moves bytes: what it reads from outside and what it writes fo
 half an octave of these bytes; a row has the mean time of a bin (a step adds them up), at 8 bytes per element as a copy in fp32 has. Kernels
 of steps count alone where a bin has enough of them, because they find their operands in the cache as often as a step
 does. Tables: fused (no reduction), row_sum (rows of at most 1,024 numbers, which a kernel keeps on the chip),
-long_row_sum (longer ones), column_sum (many rows are added), partial_sums (its results are added up). Pools and writes
+long_row_sum (longer ones), column_sum (many rows are added), partial_sums and many_sums (the sums of its blocks are added
+up; many: of few columns). Pools and writes
 by index are omitted: they read elements several times, or wait for each other (src/model/dispatch/traffic.c).
 """
 import argparse
@@ -18,6 +19,12 @@ import statistics
 
 DIMS = ["outer", "inner"]
 FEWEST = 3  # kernels of a bin
+# Of the second kernel of a sum over columns (src/model/dispatch/compiled.c): rows that a block adds up, numbers from which
+# on there are no more blocks (132 multiprocessors), columns below which there may be more sums than fit on the chip.
+ROWS_OF_BLOCK, DIVIDED, FEW_COLUMNS, ON_CHIP = 128, 32 * 132 * 2048, 66, 1024
+# Bytes of a copy that take the time of a function of one number (as function_flop and random_number of data/factors.tsv).
+FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5, "pow": 11, "rand": 14}
+FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 
 
 def of_steps(path):
@@ -27,9 +34,18 @@ def of_steps(path):
         if "error" in row:
             continue
         times = {name: us / count for name, count, us in row["kernels"]}
-        for name, record in {r["kernel"]: r for r in row["generated"]}.items():
-            if name in times and "unknown" not in record:
-                yield record, times[name]
+        for name, records in by_name(row["generated"]).items():
+            if name in times and len(records) == 1 and "unknown" not in records[0]:
+                yield records[0], times[name]
+
+
+def by_name(records):
+    """Kernels that differ, by name: forward and backward may have one of the same name."""
+    found = {}
+    for record in records:
+        if record not in found.setdefault(record["kernel"], []):
+            found[record["kernel"]].append(record)
+    return found
 
 
 def of_bench(path):
@@ -46,14 +62,36 @@ def table_of(record):
     if not record["reduces"]:
         return "fused"
     if record.get("hint", "").startswith("OUTER"):
-        return "partial_sums" if record["persistent"] or record["hint"] == "OUTER_TINY" else "column_sum"
+        columns, rows = outputs_of(record)
+        second = record["persistent"] or record["hint"] == "OUTER_TINY" or (columns < 1024 and rows > ON_CHIP)
+        if second:
+            return "partial_sums" if columns >= FEW_COLUMNS else "many_sums"
+        return "column_sum"
     return "row_sum" if record["persistent"] else "long_row_sum"
 
 
-def rows_of(kernels):
+def outputs_of(record):
+    """Sums of a reduction, and the numbers that each adds up."""
+    reduced = math.prod(n for name, n in record["numels"].items() if name.startswith("r"))
+    return math.prod(n for name, n in record["numels"].items() if not name.startswith("r")), reduced
+
+
+def moved_by(record, table):
+    """Bytes of a kernel. Second kernels of sums: those of blocks that add up the same number of rows."""
+    if table in ("partial_sums", "many_sums"):
+        columns, blocks = outputs_of(record)
+        return 4 * columns * (blocks + 1)
+    moved = sum(operand[1] for operand in record["reads"] + record["writes"])
+    if table != "fused":
+        return moved
+    functions = sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())
+    return (moved ** 3 + (functions * math.prod(record["numels"].values())) ** 3) ** (1 / 3)
+
+
+def rows_of(table, kernels):
     bins = {}
     for record, us, step in kernels:
-        moved = sum(operand[1] for operand in record["reads"] + record["writes"])
+        moved = moved_by(record, table)
         if moved:
             bins.setdefault(round(2 * math.log2(moved)), []).append((moved, us, step))
     rows = []
@@ -63,7 +101,16 @@ def rows_of(kernels):
         if len(found) >= FEWEST:
             moved, us = (statistics.fmean(column) for column in zip(*found))
             rows.append([1, max(1, round(moved / 8)), float(f"{us * 1e-6:.4g}"), 1])
+    if table in ("partial_sums", "many_sums"):
+        rows = with_end(rows, kernels)
     return list({row[1]: row for row in rows}.values())
+
+
+def with_end(rows, kernels):
+    """Beyond DIVIDED numbers there are no more partial sums: the time stays that of the kernels with about the most."""
+    most = DIVIDED * 4 / ROWS_OF_BLOCK
+    end = statistics.fmean(us for record, us, _ in kernels if 700 <= outputs_of(record)[1] <= ON_CHIP) * 1e-6
+    return [row for row in rows if row[1] * 8 < most] + [[1, round(n / 8), float(f"{end:.4g}"), 1] for n in (1.1 * most, FLAT)]
 
 
 def main():
@@ -80,7 +127,7 @@ def main():
                 tables.setdefault(table_of(record), []).append((record, us, step))
                 count += 1
     lines = [json.dumps({"runtime": "torch-compile", "op": "elementwise", "pass": "forward", "variant": name, "dtype": "fp32",
-                         "dims": DIMS, "kind": "measured", "source": "bench", "date": "2026-11", "rows": rows_of(kernels)},
+                         "dims": DIMS, "kind": "measured", "source": "bench", "date": "2026-11", "rows": rows_of(name, kernels)},
                         separators=(",", ":")) for name, kernels in sorted(tables.items())]
     source = {"title": f"{count} kernels that torch.compile generated, in training steps and from drawn functions, on an NVIDIA "
               "H200; PyTorch 2.11, CUDA 13.0, Triton 3.6; means of bins of half an octave of bytes",

@@ -301,17 +301,46 @@ def eager() -> Iterator[None]:
 
 
 @contextmanager
-def usual_data() -> Iterator[None]:
-    """Make libraries that inspect the data take the path of usual training data: sequences that are not packed."""
-    masks = sys.modules.get("transformers.masking_utils")
-    original = getattr(masks, "find_packed_sequence_indices", None)
-    if original is not None:
-        masks.find_packed_sequence_indices = lambda *args, **kwargs: None
+def replaced(module: Any, changes: Dict[str, Any]) -> Iterator[None]:
+    """Replace functions of a module, as far as it has them."""
+    originals = {name: getattr(module, name) for name in changes if hasattr(module, name)}
+    for name in originals:
+        setattr(module, name, changes[name])
     try:
         yield
     finally:
-        if original is not None:
-            masks.find_packed_sequence_indices = original
+        for name, original in originals.items():
+            setattr(module, name, original)
+
+
+@contextmanager
+def usual_data() -> Iterator[None]:
+    """Make libraries that inspect the data take the path of usual training data: sequences that are not packed, and
+    masks whose contents follow from the program."""
+    masks = sys.modules.get("transformers.masking_utils")
+    with replaced(masks, {"find_packed_sequence_indices": lambda *args, **kwargs: None,
+                          "is_tracing": lambda *args, **kwargs: False}):
+        yield
+
+
+OMITTED_MASKS = {"_ignore_causal_mask_sdpa": "causal", "_ignore_bidirectional_mask_sdpa": "open"}
+
+
+@contextmanager
+def omitted_masks(recorder: Recorder) -> Iterator[None]:
+    """Note the kinds of masks that transformers omits, because nothing is masked. torch.compile traces the model, and
+    then transformers makes these masks."""
+    masks = sys.modules.get("transformers.masking_utils")
+
+    def noting(original: Any, kind: str) -> Any:
+        def decided(*args: Any, **kwargs: Any) -> bool:
+            omitted = bool(original(*args, **kwargs))
+            if omitted and kind not in recorder.omitted_masks:
+                recorder.omitted_masks.append(kind)
+            return omitted
+        return decided
+    with replaced(masks, {name: noting(getattr(masks, name, None), kind) for name, kind in OMITTED_MASKS.items()}):
+        yield
 
 
 @contextmanager
@@ -319,6 +348,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
     """Everything that must be active around a recorded step."""
     with ExitStack() as stack:
         stack.enter_context(eager())
+        stack.enter_context(omitted_masks(recorder))
         if not real:
             stack.enter_context(usual_data())
             stack.enter_context(apart_from_autograd(recorder))

@@ -171,6 +171,7 @@ class Recorder(TorchDispatchMode):
         self.silence = self.backwards = self.plain = 0
         self.failed: Optional[str] = None
         self.values: Optional[Values] = None  # None: the step runs on real data
+        self.omitted_masks: List[str] = []    # kinds of attention masks that a library makes only when compiled
 
     # ---- state -------------------------------------------------------------------------------------------------
 

@@ -223,7 +223,7 @@ def combine(runs: Sequence[Recorder], points: Sequence[Point], name: str, parame
     return Trace({
         "schema": SCHEMA, "kind": "trace", "name": name, "torch": torch.__version__, "recorded_on": how,
         "batch": points[0][0], "seq": points[0][1], "precision": f"amp-{autocast}" if autocast else "fp32",
-        "autocast": autocast, "parameters": parameters, "loss": loss, "outputs": list(outputs),
+        "autocast": autocast, "omitted_masks": sorted(first.omitted_masks), "parameters": parameters, "loss": loss, "outputs": list(outputs),
         "warnings": list(first.warnings), "updates": first.updates, "functions": _function_rows(first),
         "tensors": _tensor_rows(first, dims), "ops": _op_rows(runs, solver),
     })

@@ -188,6 +188,7 @@ struct cm_graph {
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
+    bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */
     bool    exempt_adapters; /* FSDP does not shard adapters: the units of layers are frozen */
     bool        loaded_narrow; /* weights were loaded in 16 bits: under autocast too, norms cast their results back */

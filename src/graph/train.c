@@ -20,6 +20,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
     step->channels_last = forward->channels_last;
+    step->omits_causal = forward->omits_causal;
+    step->omits_open = forward->omits_open;
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;
     step->exempt_adapters = forward->exempt_adapters;

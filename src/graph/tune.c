@@ -142,6 +142,8 @@ static cm_graph *like(cm__ctx *ctx, const cm_graph *in)
     g->nodes_read = in->nodes_read;
     g->own_loss = in->own_loss;
     g->channels_last = in->channels_last;
+    g->omits_causal = in->omits_causal;
+    g->omits_open = in->omits_open;
     g->typed = in->typed;
     g->as_exported = in->as_exported;
     g->bare_operator = in->bare_operator;

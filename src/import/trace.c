@@ -277,6 +277,19 @@ static int32_t last_of_model(const cm__trace *t)
     return last < 0 ? t->n_ops : last;
 }
 
+/* Transformers omits masks that mask nothing, but not while a compiler traces it. */
+static void read_omitted_masks(cm__trace *t)
+{
+    const json_t *kind;
+    size_t        i;
+    json_array_foreach(json_object_get(t->root, "omitted_masks"), i, kind)
+    {
+        const char *name = json_string_value(kind);
+        if (name && strcmp(name, "causal") == 0) t->g->omits_causal = true;
+        if (name && strcmp(name, "open") == 0) t->g->omits_open = true;
+    }
+}
+
 static void set_defaults(cm__trace *t)
 {
     const json_t *update = json_array_get(json_object_get(t->root, "updates"), 0);
@@ -345,6 +358,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__find_blocks(t.g);
     set_defaults(&t);
     t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
+    read_omitted_masks(&t);
     cm__trace_backward_flop(&t);
     warn(&t, o, lost);
     return t.g;

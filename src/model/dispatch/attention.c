@@ -44,6 +44,21 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
     return !has_units(device, CM_RATE_BF16) || cm__facts_of(g).most_keys <= FUSED_SOFTMAX_KEYS;
 }
 
+static bool is_traced(const cm_graph *g, const cm_node *n, cm_runtime runtime)
+{
+    return cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE && g->attention == CM_ATTENTION_AUTO && !cm__has(n, 3);
+}
+
+bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runtime, bool math)
+{
+    return math || (g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0));
+}
+
+bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtime)
+{
+    return g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0);
+}
+
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
 {
     static const char *const names[CM_ATTENTIONS] = {

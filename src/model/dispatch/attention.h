@@ -10,6 +10,12 @@
    docs/plans.md. */
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime);
 
+/* What a runtime makes of one attention. A model that a compiler traces may make masks that it omits otherwise: an open
+   one, which masks nothing, is broadcast along the keys, and no fused kernel takes it; a causal one is an ordinary
+   mask. */
+bool cm__attention_unfused(const cm_graph *g, const cm_node *attention, cm_runtime runtime, bool math);
+bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
+
 /* The kernel's name in the variant of a call, if it is another than the one that the runtime chooses today; otherwise
    "". */
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime);

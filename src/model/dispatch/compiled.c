@@ -14,7 +14,13 @@
 
 #include <string.h>
 
-#define SMALL_BYTES 16384 /* what a kernel over partial sums moves: its time is that of a launch */
+/* Of Inductor's choices (torch/_inductor/choices.py, reduction_split_factor): rows that a block adds up, as long as that
+   gives few blocks; the outputs from which on a sum over rows is not divided. On a device of 132 multiprocessors. */
+#define ROWS_OF_BLOCK 128
+#define UNDIVIDED_SUMS 264
+/* With fewer channels there may be so many partial sums that a kernel cannot keep them on the chip. */
+#define FEW_CHANNELS 66
+#define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
@@ -27,10 +33,12 @@ void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_p
     d->generated++;
 }
 
-/* The second kernel of a sum over columns. */
-static void emit_small(cm__dispatch *d, int32_t node)
+/* The second kernel of a sum over columns: it adds up the blocks' sums of so many columns. The bytes are those that it
+   would read if every block added up the same number of rows; the table contains what it really takes. */
+static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double columns)
 {
-    cm__call_generated(d, node, "partial_sums", cm__poly_const(SMALL_BYTES));
+    cm_poly read = cm__poly_scale(elements, 4.0 / ROWS_OF_BLOCK), written = cm__poly_const(4 * columns);
+    cm__call_generated(d, node, columns < FEW_CHANNELS ? "many_sums" : "partial_sums", cm__poly_add(read, written));
 }
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
@@ -39,8 +47,11 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm__dispatch  *d = f->d;
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     bool           first = cm__node(d, node) == forward;
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    double           channels = x->rank > 1 ? (double)x->dims[1].fixed : 1;
     cm__call_generated(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
-    for (int i = first; i < 2; i++) emit_small(d, node);
+    for (int i = first; d->nhwc && i < 2; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
+    if (!d->nhwc && channels < UNDIVIDED_SUMS) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
@@ -68,7 +79,7 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, forward, 0);
     cm__call_generated(d, node, "column_sum", cm__poly_scale(cm_tensor_bytes(x), 2));
-    emit_small(d, node);
+    emit_partial(d, node, cm_tensor_elements(x), x->rank ? (double)x->dims[x->rank - 1].fixed : 1);
 }
 
 /* ---- stacks that vendors tune ------------------------------------------------------------------------------------ */
@@ -119,13 +130,24 @@ static const char *kind_of(const cm__fusing *f, int32_t kernel)
     return f->long_rows[kernel] ? "long_row_sum" : "row_sum";
 }
 
+/* Columns of the first sum in a kernel. */
+static double columns_of(const cm__fusing *f, int32_t kernel)
+{
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        const cm_tensor *y = cm__t(f->d->g, cm__node(f->d, i)->outputs[0]);
+        cm_poly          columns = cm_tensor_elements(y);
+        if (memcmp(&columns, &f->size[kernel], sizeof columns) != 0) return cm__poly_at(&columns, 1);
+    }
+    return 1;
+}
+
 static void emit(cm__fusing *f, int32_t kernel)
 {
     bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
     if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
     cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
-    if (f->columns[kernel]) emit_small(f->d, kernel);
+    if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
 }

@@ -6,8 +6,8 @@
  * not needed by something else that must run before the operator. The last condition is checked by levels: a kernel has
  * the level at which its first operator could run, each library call or other kernel in between raises the level by
  * one, and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on
- * its result and again on whole rows, as norms are written. Sums over columns join their producers, but not a kernel
- * that reduces rows. What one operator alone reads is computed where it is read, also if that has another size: the
+ * its result and again on whole rows, as norms are written. Sums over columns join a producer whose result nothing else
+ * reads, but not a kernel that reduces rows. What one operator alone reads is computed where it is read, also if that has another size: the
  * halves that a rotary embedding joins, or a gate that is spread over an image.
  */
 #include "model/dispatch/fusing.h"
@@ -62,19 +62,23 @@ static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) ==
 
 static bool same_dim(cm_dim a, cm_dim b) { return memcmp(&a, &b, sizeof a) == 0; }
 
-/* The last dimension is kept: whole rows are added up. Softmax keeps all of them. */
-static bool adds_columns(const cm_graph *g, const cm_node *n)
+/* The dimension whose elements are neighbours in memory is kept: whole rows are added up. It is the last one, or that
+   of the channels. Softmax keeps all of them. */
+static bool adds_columns(const cm__dispatch *d, const cm_node *n)
 {
     if (!reduces(n)) return false;
-    const cm_tensor *x = cm__t(g, n->inputs[0]), *y = cm__t(g, n->outputs[0]);
+    const cm_tensor *x = cm__t(d->g, n->inputs[0]), *y = cm__t(d->g, n->outputs[0]);
     if (same_size(cm_tensor_elements(x), cm_tensor_elements(y))) return false;
+    if (d->nhwc && x->rank == 4 && y->rank && y->rank != 2)
+        return y->rank == 4 ? same_dim(x->dims[1], y->dims[1]) : same_dim(x->dims[1], y->dims[0]);
+    if (d->nhwc && x->rank == 4 && y->rank == 2) return same_dim(x->dims[1], y->dims[1]);
     return x->rank && y->rank && same_dim(x->dims[x->rank - 1], y->dims[y->rank - 1]);
 }
 
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
-    return (reduces(n) && !adds_columns(f->d->g, n)) || (cm__class(n) == CM_CLASS_NORM && !batch_norm);
+    return (reduces(n) && !adds_columns(f->d, n)) || (cm__class(n) == CM_CLASS_NORM && !batch_norm);
 }
 
 /* Elements that one sum of a node adds up. */
@@ -101,7 +105,8 @@ bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           weights = forward->n_inputs > 1 && forward->inputs[1] >= 0 &&
                    cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
-    return n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
+    bool gradient = n->phase == CM_BACKWARD && cm__class(n) == CM_CLASS_NORM; /* not a sum that adds it to another one */
+    return gradient && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
@@ -119,7 +124,7 @@ static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
     cm_poly size = size_of(f->d->g, n);
     if (f->d->g->nodes[kernel].phase != n->phase) return false;
     if (needs_sums(f, n) && (n->phase != CM_BACKWARD || f->norm[kernel] >= 0)) return false;
-    if (adds_columns(f->d->g, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
+    if (adds_columns(f->d, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
     return same_size(f->size[kernel], size) || (f->by_row[kernel] && same_size(f->rows[kernel], size));
 }
 
@@ -134,8 +139,11 @@ static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
     return pointwise && f->uses[cm__t(f->d->g, n->inputs[k])->storage] == 1;
 }
 
+/* A sum over columns is divided among blocks, which iterate over other elements than the kernel that writes what it
+   adds up: they are one kernel only if nothing else reads that. */
 static bool joins(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
+    if (adds_columns(f->d, n) && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
     return suits(f, kernel, n) || inlined(f, n, k, kernel);
 }
 
@@ -202,11 +210,47 @@ static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
     return kernel;
 }
 
+/* Elementwise operators whose result this node alone reads: they can wait until it runs. */
+static bool can_wait(const cm__fusing *f, int32_t kernel)
+{
+    if (f->by_row[kernel] || f->columns[kernel] || f->norm[kernel] >= 0) return false;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        const cm_node *n = cm__node(f->d, i);
+        for (int32_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] >= 0 && f->uses[cm__t(f->d->g, n->outputs[k])->storage] > 1) return false;
+    }
+    return true;
+}
+
+/* A kernel of the same level and size that reads one of the node's inputs: both are made one, so that it is read once.
+   */
+static int32_t neighbour(const cm__fusing *f, const cm_node *n)
+{
+    int32_t level = level_needed(f, n, -1);
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t base = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, n->inputs[k])->storage;
+        int32_t kernel = base < 0 ? -1 : f->reads[base] - 1;
+        if (kernel < 0 || f->kernel[kernel] != kernel || f->level[kernel] != level) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__t(f->d->g, base)), size = size_of(f->d->g, n);
+        if (cm__poly_at(&bytes, 1) < cm__poly_at(&size, 1)) continue; /* shared numbers of a row or a channel */
+        if (suits(f, kernel, n) && f->norm[kernel] < 0 && !needs_sums(f, n) && !adds_columns(f->d, n)) return kernel;
+    }
+    return -1;
+}
+
+static void note_reads(cm__fusing *f, const cm_node *n, int32_t kernel)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        if (n->inputs[k] >= 0) f->reads[cm__t(f->d->g, n->inputs[k])->storage] = kernel + 1;
+}
+
 static void place(cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
-    int32_t        kernel = candidate(f, n);
-    if (kernel >= 0 && level_needed(f, n, kernel) <= f->level[kernel]) {
+    int32_t        kernel = candidate(f, n), needed = kernel < 0 ? 0 : level_needed(f, n, kernel);
+    if (kernel >= 0 && needed > f->level[kernel] && can_wait(f, kernel)) f->level[kernel] = needed;
+    if (kernel < 0 || needed > f->level[kernel]) kernel = neighbour(f, n);
+    if (kernel >= 0) {
         kernel = merge_producers(f, n, kernel);
         append(f, kernel, node);
         if (!suits(f, kernel, n)) f->size[kernel] = size_of(f->d->g, n);
@@ -216,12 +260,13 @@ static void place(cm__fusing *f, int32_t node)
         f->size[node] = size_of(f->d->g, n);
     }
     f->kernel[node] = kernel;
+    note_reads(f, n, kernel);
     if (reduces_rows(f, n)) {
         f->by_row[kernel] = true;
         f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
         f->long_rows[kernel] |= row_length(f, n) > LONGEST_ROW;
     }
-    if (adds_columns(f->d->g, n)) f->columns[kernel] = true;
+    if (adds_columns(f->d, n)) f->columns[kernel] = true;
     if (needs_sums(f, n)) f->norm[kernel] = node;
 }
 
@@ -256,6 +301,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .library = cm__alloc_array(ctx, tensors, sizeof *f->library),
                       .again = cm__alloc_array(ctx, tensors, sizeof *f->again),
                       .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
+                      .reads = cm__alloc_array(ctx, tensors, sizeof *f->reads),
                       .seen = cm__alloc_array(ctx, tensors, sizeof *f->seen),
                       .taken = cm__alloc_array(ctx, tensors, sizeof *f->taken),
                       .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),

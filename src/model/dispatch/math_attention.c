@@ -68,6 +68,33 @@ static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pas
     cm__dispatch_add(d, node, &c);
 }
 
+/* One kernel that torch.compile generates between the products: it reads and writes so many bytes for each score. */
+static void generated(cm__dispatch *d, int32_t node, const scores *s, double bytes)
+{
+    cm_poly pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    cm__call_generated(d, node, "row_sum", cm__poly_scale(pairs, bytes));
+}
+
+/* Dropout stores its mask, one byte for each score. */
+static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
+{
+    double size = (double)cm_dtype_size(s->dtype);
+    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    generated(d, node, s, 2 * size + (s->dropout ? 1 : 0));
+    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    back_to_tokens(d, node, s);
+}
+
+static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores *s)
+{
+    double size = (double)cm_dtype_size(s->dtype);
+    product(d, node, s, "tn", s->keys, s->width, s->queries);
+    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    generated(d, node, s, 3 * size + (s->dropout ? 1 : 0));
+    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    product(d, node, s, "tn", s->keys, s->width, s->queries);
+}
+
 static void attend(cm__dispatch *d, int32_t node, const scores *s)
 {
     product(d, node, s, "nt", s->queries, s->keys, s->width);
@@ -94,5 +121,7 @@ void cm__dispatch_math(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     scores         s = scores_of(d, cm__forward_of(d, n));
-    (n->phase == CM_BACKWARD ? attend_backward : attend)(d, node, &s);
+    bool           backward = n->phase == CM_BACKWARD;
+    if (d->runtime == CM_RUNTIME_TORCH_COMPILE) (backward ? attend_compiled_backward : attend_compiled)(d, node, &s);
+    else (backward ? attend_backward : attend)(d, node, &s);
 }

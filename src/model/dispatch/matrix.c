@@ -224,7 +224,7 @@ static cm_poly width_of(const cm__dispatch *d, const cm_node *forward, const cm_
 /* 0: no mask; 1: a mask; 2: a mask that is trained, so that backward also writes the gradient of the scores. */
 static int mask_of(const cm__dispatch *d, const cm_node *forward)
 {
-    if (!cm__has(forward, 3)) return 0;
+    if (!cm__has(forward, 3)) return cm__attention_masked(d->g, forward, d->runtime);
     for (int32_t i = 0; i < d->g->n_nodes; i++) {
         const cm_node *n = &d->g->nodes[i];
         if (n->op == CM_OP_ATTENTION_GRAD && n->source >= 0 && &d->g->nodes[n->source] == forward)
@@ -258,8 +258,14 @@ static void attend(cm__dispatch *d, int32_t node)
     c.sizes[CM__ATTENTION_HEADS] = heads_of(q, q_heads);
     c.sizes[CM__ATTENTION_KV_HEADS] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
     c.sizes[CM__ATTENTION_WIDTH] = cm__poly_scale(width_of(d, forward, q), 1 / split);
-    c.sizes[CM__ATTENTION_CAUSAL] = cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0);
+    c.sizes[CM__ATTENTION_CAUSAL] =
+        cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !cm__attention_masked(d->g, forward, d->runtime));
     cm__dispatch_add(d, node, &c);
 }
 
-void cm__dispatch_attention(cm__dispatch *d, int32_t node) { (d->math ? cm__dispatch_math : attend)(d, node); }
+void cm__dispatch_attention(cm__dispatch *d, int32_t node)
+{
+    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
+    bool           unfused = cm__attention_unfused(d->g, forward, d->runtime, d->math);
+    (unfused ? cm__dispatch_math : attend)(d, node);
+}

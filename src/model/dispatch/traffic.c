@@ -7,7 +7,12 @@
  * in bytes (data/factors.tsv).
  */
 #include "model/dispatch/fusing.h"
+#include "graph/rules.h"
 #include "model/time/factors.h"
+
+#include <math.h>
+
+#define FUNCTION_FLOP 4 /* of an exponential, in ops.def: operators with fewer have no function */
 
 int32_t cm__fusing_logits(const cm_graph *g, int32_t tensor)
 {
@@ -163,17 +168,43 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
     return bytes > 0 && over >= 0 ? cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes) : cm__poly_const(0);
 }
 
+/* ---- arithmetic ------------------------------------------------------------------------------------------------- */
+
+/* Functions (exponentials and the like) and random numbers take the time of so many bytes per element. Sums and
+   products hide behind the traffic. */
+static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
+    bool           again = n == forward || cm__ops[forward->op].gradient == cm__gradient_input;
+    double         flop = cm__class(forward) == CM_CLASS_ELEMENTWISE && again ? cm__ops[forward->op].flop_per_element : 0;
+    double         bytes = flop >= FUNCTION_FLOP ? flop * cm__time_factors.function_flop : 0;
+    if (n->op == CM_OP_DROPOUT && f->d->trains) bytes = cm__time_factors.random_number;
+    return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), bytes);
+}
+
+/* Arithmetic and traffic overlap: what is longer counts, with a soft corner. */
+static void add_arithmetic(cm__fusing *f, int32_t kernel)
+{
+    cm_poly arithmetic = cm__poly_const(0);
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) arithmetic = cm__poly_add(arithmetic, arithmetic_of(f, i));
+    double bytes = cm__poly_at(&f->bytes[kernel], 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
+    f->bytes[kernel] = cm__poly_scale(f->bytes[kernel], cbrt(1 + ratio * ratio * ratio));
+}
+
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
 
 /* Kernel by kernel, so that each counts a tensor once. */
 void cm__fusing_add_traffic(cm__fusing *f)
 {
     find_outside(f);
-    for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++)
+    for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++) {
         for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
             cm_poly in = bytes_read(f, i);
             cm_poly other = cm__poly_add(bytes_written(f, i), bytes_again(f, i));
             f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
             if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
         }
+        bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->kernel[kernel] == kernel;
+        if (generated && !f->by_row[kernel] && !f->columns[kernel]) add_arithmetic(f, kernel);
+    }
 }

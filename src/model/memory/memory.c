@@ -158,6 +158,7 @@ static void add_scores(cm_footprint *f)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_ATTENTION || n->outputs[0] < 0) continue;
+        if (!cm__attention_unfused(g, n, f->options.runtime, f->math)) continue;
         const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
@@ -288,7 +289,7 @@ static void find_whole(cm_footprint *f)
     cm__fused_pieces(f, piece_of);
     if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);
-    if (f->math) add_scores(f);
+    add_scores(f);
     cm__scratch_free(scratch);
     if (f->options.plan.devices < 2) return;
     f->n_whole = f->n_pieces;

@@ -154,6 +154,7 @@ static const struct {
     {"cat", "copy"},
     {"fused", "copy"},
     {"column_sum", "copy"},
+    {"many_sums", "partial_sums"},
     {"partial_sums", "copy"},
     {"row_sum", "copy"},
     {"long_row_sum", "copy"},

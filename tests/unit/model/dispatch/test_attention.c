@@ -150,6 +150,32 @@ static void repeated_groups(void **state)
     assert_true(fabs(difference - 4 * (scores + repeated)) < 0.02 * difference);
 }
 
+/* A model that omits masks makes them when a compiler traces it: a causal one becomes an ordinary mask, an open one keeps
+   the attention from being fused. Other runtimes and an explicit choice are not affected. */
+static void omitted_masks(void **state)
+{
+    (void)state;
+    cm_graph      *step = step_of("gpt:layers=1,hidden=64,heads=2,seq=128,vocab=64", CM_RECOMPUTE_NONE);
+    const cm_node *causal = NULL;
+    for (int32_t i = 0; i < step->n_nodes && !causal; i++)
+        if (step->nodes[i].op == CM_OP_ATTENTION) causal = &step->nodes[i];
+    assert_non_null(causal);
+    assert_false(cm__attention_masked(step, causal, CM_RUNTIME_TORCH_COMPILE));
+    step->omits_causal = step->omits_open = true;
+    assert_true(cm__attention_masked(step, causal, CM_RUNTIME_TORCH_COMPILE));
+    assert_true(cm__attention_masked(step, causal, CM_RUNTIME_COMPILE_GRAPHS));
+    assert_false(cm__attention_masked(step, causal, CM_RUNTIME_TORCH_EAGER));
+    assert_false(cm__attention_unfused(step, causal, CM_RUNTIME_TORCH_COMPILE, false));
+    cm_node open = *causal;
+    open.attrs = (const cm__attr[]){{.key = CM_ATTRS}};
+    assert_true(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_COMPILE, false));
+    assert_false(cm__attention_masked(step, &open, CM_RUNTIME_TORCH_COMPILE));
+    assert_false(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_EAGER, false));
+    step->attention = CM_ATTENTION_FLASH;
+    assert_false(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_COMPILE, false));
+    cm_graph_free(step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,7 +183,7 @@ int main(void)
         cmocka_unit_test(choice),
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
-        cmocka_unit_test(repeated_groups),
+        cmocka_unit_test(repeated_groups), cmocka_unit_test(omitted_masks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,13 @@
 /* test_compiled.c - kernels that torch.compile generates. */
 #include "dispatch_calls.h"
 
-#define SMALL "elementwise forward partial_sums fp32 1,2048" /* a sum of partial sums */
+#define SMALL "elementwise forward row_sum fp32 1,512" /* adds up the parts of divided sums over rows */
 
-/* Three elementwise functions in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
+/* Three elementwise operators in a row become one kernel: 64 numbers in, 64 out. Products are unchanged. */
 static void a_compiler_joins_functions(void **state)
 {
     (void)state;
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nsigmoid\ntanh\nlinear 10\n", CM_PRECISION_FP32,
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nrelu\nrelu\nlinear 10\n", CM_PRECISION_FP32,
              true, CM_LAYOUT_AUTO, 4,
              CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward fused fp32 1,64",
                    "gemm forward nt-bias fp32 1,4,10,16"));
@@ -31,8 +31,9 @@ static void a_compiled_batch_norm_sums_first(void **state)
                    "gemm forward nt-bias fp32 1,2,4,128", "cross_entropy forward - fp32 2,4",
                    "cross_entropy backward - fp32 2,4",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
-                   "elementwise forward column_sum fp32 1,6", SMALL, /* the bias: 8 numbers in, 4 out */
-                   "elementwise forward long_row_sum fp32 1,396", SMALL, SMALL, /* 3 x 256 numbers, and 3 x 8 */
+                   "elementwise forward column_sum fp32 1,6", /* the bias: 8 numbers in, 4 out */
+                   "elementwise forward many_sums fp32 1,2", /* 8 / 128 numbers in, 4 out */
+                   "elementwise forward long_row_sum fp32 1,396", SMALL, /* 3 x 256 numbers, and 3 x 8 */
                    "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
 }
@@ -61,6 +62,22 @@ static void long_rows_have_kernels_of_their_own(void **state)
                    "gemm forward nt-bias fp32 1,4,4,1025"));
 }
 
+/* With channels last they are sums over columns, which blocks of 128 rows share: 8 x 64 numbers, one block for each 128,
+   and 64 sums. Backward has two such sums; its second kernels add them up one by one. */
+static void channels_last_sums_have_partial_sums(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 128 4 4\nconv 128 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n"),
+                             CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NHWC, CM_RUNTIME_TORCH_COMPILE), 8, &got);
+    assert_int_equal(times(&got, "elementwise forward partial_sums fp32 1,128"), 3); /* 8 x 16 rows: 512 + 512 bytes */
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
    for all four, and counts the batches of both norms. */
 static void a_tuned_batch_norm_is_summed_before(void **state)
@@ -78,6 +95,21 @@ static void a_tuned_batch_norm_is_summed_before(void **state)
     assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 3); /* the second norm follows no convolution */
     assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 1);
     assert_int_equal(times(&got, SMALL), 0);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* A residual sum's gradient is added to that of the norm beside it. It has no sums of its own. */
+static void a_residual_sum_has_no_weights(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16 as y\nln\nlinear 16\nadd . y\nlinear 4\n"),
+                             CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 1); /* 2 x 4 x 16 numbers */
     cm_graph_free(step);
     cm__ctx_free(ctx);
 }
@@ -105,7 +137,9 @@ int main(void)
                                        cmocka_unit_test(a_compiled_batch_norm_sums_first),
                                        cmocka_unit_test(a_bias_is_added_by_its_reader),
                                        cmocka_unit_test(long_rows_have_kernels_of_their_own),
+                                       cmocka_unit_test(channels_last_sums_have_partial_sums),
                                        cmocka_unit_test(a_tuned_batch_norm_is_summed_before),
+                                       cmocka_unit_test(a_residual_sum_has_no_weights),
                                        cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

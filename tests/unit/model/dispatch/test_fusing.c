@@ -21,7 +21,7 @@ static void a_library_call_separates_kernels(void **state)
 static void branches_are_one_kernel(void **state)
 {
     (void)state;
-    COMPILED("input x 32\nlinear 32 as y\nrelu as a\ntanh from y\nadd . a\nmul . y\nlinear 10\n", 4,
+    COMPILED("input x 32\nlinear 32 as y\nrelu as a\nrelu from y\nadd . a\nmul . y\nlinear 10\n", 4,
              "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
              "gemm forward nt-bias fp32 1,4,10,32");
 }
@@ -32,9 +32,41 @@ static void a_small_operand_is_computed_where_it_is_read(void **state)
 {
     (void)state;
     COMPILED("input x 8 4 4\nconv 8 1 bias=off as y\ngap\nflatten\nlinear 8\nsigmoid\nreshape 8 1 1\nmul . y\nflatten\nlinear 2\n", 4,
-             "conv forward nhwc fp32 4,8,8,4,4,1,1,1,1,0,0,1,1,1", "elementwise forward row_sum fp32 1,272",
+             "conv forward nhwc fp32 4,8,8,4,4,1,1,1,1,0,0,1,1,1", "elementwise forward column_sum fp32 1,272",
+             "elementwise forward many_sums fp32 1,6", /* 512 / 128 numbers in, 8 out */
              "gemm forward nt-bias fp32 1,4,8,8", "elementwise forward fused fp32 1,528",
              "gemm forward nt-bias fp32 1,4,2,128");
+}
+
+/* The bias's gradient is a sum over columns of what a product reads, too: two kernels, since blocks divide the sum. The
+   first reads 4 x 64 numbers twice and writes them, the second reads them and writes 64 sums. */
+static void a_sum_over_columns_is_apart_from_what_it_adds(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 64\nrelu\nlinear 4\n"), CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward fused fp32 1,384"), 1);
+    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,160"), 1);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Both gradients of a product of y and z read the gradient of the result: one kernel, 3 x 64 numbers in, 2 x 64 out. */
+static void neighbours_that_read_the_same_are_one_kernel(void **state)
+{
+    static listed got;
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16 bias=off as y\nlinear 16 bias=off\nmul . y\nlinear 4\n"),
+                             CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
+    assert_int_equal(times(&got, "elementwise forward fused fp32 1,160"), 1);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
 }
 
 static bool trains_in_nhwc(const char *net)
@@ -81,6 +113,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
                                        cmocka_unit_test(branches_are_one_kernel),
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
+                                       cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
+                                       cmocka_unit_test(neighbours_that_read_the_same_are_one_kernel),
                                        cmocka_unit_test(training_becomes_channels_last),
                                        cmocka_unit_test(convolutions_become_channels_last)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_traffic.c - bytes that the kernels of a compiler move: a fused kernel of n elements moves 8 n bytes. */
 #include "dispatch_calls.h"
+
+#include <math.h>
 #include "model/time/factors.h"
 
 static void has(const char *net, int64_t batch, bool inference, const char *kind, double bytes)
@@ -67,12 +69,22 @@ static void gradients_of_look_ups_are_added(void **state)
         4 * 160 + 8 * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
 }
 
+/* A GELU of 2 x 16 numbers of 4 bytes: 8 FLOP each take the time of so many bytes, and overlap with the traffic. */
+static void functions_overlap_with_traffic(void **state)
+{
+    (void)state;
+    double moved = 2 * 32 * 4, functions = 32 * 8 * cm__time_factors.function_flop;
+    has("input x 8\nlinear 16\ngelu\nlinear 2\n", 2, true, "fused", cbrt(pow(moved, 3) + pow(functions, 3)));
+    has("input x 8\nlinear 16\nrelu\nlinear 2\n", 2, true, "fused", moved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(windows_are_read_one_by_one),
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
-                                       cmocka_unit_test(gradients_of_look_ups_are_added)};
+                                       cmocka_unit_test(gradients_of_look_ups_are_added),
+                                       cmocka_unit_test(functions_overlap_with_traffic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
