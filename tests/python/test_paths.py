@@ -5,6 +5,7 @@ caches and on the batch size. Needs PyTorch."""
 import os
 import subprocess
 import sys
+import types
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -34,6 +35,39 @@ class Around(nn.Module):
 def captured(what, batch=4):
     model = what if isinstance(what, nn.Module) else Around(what)
     return centimani.capture(model, torch.zeros(batch, 8), loss="mse")
+
+
+def masking_utils(open_mask):
+    """As transformers' module: decides whether a mask can be omitted, never while a compiler traces the model."""
+    module = types.ModuleType("transformers.masking_utils")
+    module.is_tracing = lambda mask: True  # a recorded tensor has no data, as a traced one
+    module._ignore_causal_mask_sdpa = lambda mask: not module.is_tracing(mask)
+    module._ignore_bidirectional_mask_sdpa = lambda mask: open_mask and not module.is_tracing(mask)
+    return module
+
+
+class OmittedMasks(unittest.TestCase):
+    def kinds(self, open_mask):
+        module = masking_utils(open_mask)
+        sys.modules["transformers.masking_utils"] = module
+        self.addCleanup(sys.modules.pop, "transformers.masking_utils")
+
+        def attend(x):
+            for function in (module._ignore_causal_mask_sdpa, module._ignore_bidirectional_mask_sdpa):
+                x = x * 2 if function(None) else x
+            return x
+        trace = captured(attend)
+        self.assertTrue(module.is_tracing(None), "the module's own function was not put back")
+        return trace.content["omitted_masks"]
+
+    def test_a_compiler_makes_masks_that_a_step_omits(self):
+        self.assertEqual(self.kinds(open_mask=True), ["causal", "open"])
+
+    def test_a_mask_that_is_made_anyway(self):
+        self.assertEqual(self.kinds(open_mask=False), ["causal"])
+
+    def test_a_model_of_its_own(self):
+        self.assertEqual(captured(torch.relu).content["omitted_masks"], [])
 
 
 class RandomBranches(unittest.TestCase):
