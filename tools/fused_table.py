@@ -24,6 +24,8 @@ FEWEST = 3  # kernels of a bin
 ROWS_OF_BLOCK, DIVIDED, FEW_COLUMNS, ON_CHIP = 128, 32 * 132 * 2048, 66, 1024
 # Bytes of a copy that take the time of a function of one number (as function_flop and random_number of data/factors.tsv).
 FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5, "pow": 11, "rand": 14}
+RANDOM_NUMBER = FUNCTIONS["rand"]
+LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated kernels of a gigabyte reach
 FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 
 
@@ -77,15 +79,16 @@ def outputs_of(record):
 
 
 def moved_by(record, table):
-    """Bytes of a kernel. Second kernels of sums: those of blocks that add up the same number of rows."""
+    """Bytes of a kernel; 0: it is not used. Second kernels of sums: those of blocks that add up the same number of rows."""
     if table in ("partial_sums", "many_sums"):
         columns, blocks = outputs_of(record)
         return 4 * columns * (blocks + 1)
     moved = sum(operand[1] for operand in record["reads"] + record["writes"])
-    if table != "fused":
-        return moved
-    functions = sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())
-    return (moved ** 3 + (functions * math.prod(record["numels"].values())) ** 3) ** (1 / 3)
+    points = math.prod(record["numels"].values())
+    functions = points * sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())
+    if table == "fused" and functions > moved / 2:
+        return 0  # its time is that of the arithmetic
+    return moved + (points * RANDOM_NUMBER * record["operations"].get("rand", 0) if table == "row_sum" else 0)
 
 
 def rows_of(table, kernels):
@@ -103,6 +106,8 @@ def rows_of(table, kernels):
             rows.append([1, max(1, round(moved / 8)), float(f"{us * 1e-6:.4g}"), 1])
     if table in ("partial_sums", "many_sums"):
         rows = with_end(rows, kernels)
+    if table == "fused":
+        rows.append([1, round(LARGEST / 8), float(f"{LARGEST / STREAMING:.4g}"), 1])
     return list({row[1]: row for row in rows}.values())
 
 

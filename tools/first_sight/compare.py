@@ -18,6 +18,8 @@ import sys
 import predict
 
 KEYS = ["case", "precision", "layout", "batch", "optimizer"]
+COMPILED = ["union_s", "step_s", "queued_s", "peak_allocated", "launches", "generated", "eager_union_s", "eager_step_s",
+            "eager_peak_allocated", "peak_reserved"]
 MEASURED = ["busy_s", "union_s", "step_s", "peak_allocated", "peak_reserved", "kernels"]
 
 
@@ -93,6 +95,22 @@ def line(name, rows):
     return text.rstrip()
 
 
+def number(measured, name):
+    value = measured["eager"][name.removeprefix("eager_")] if name.startswith("eager_") else measured[name]
+    if isinstance(value, list):  # generated kernels
+        return str(len(value))
+    return f"{value:.6g}" if name.endswith("_s") else str(int(value))
+
+
+def write_table(path, pairs):
+    compiled = "mode" in pairs[0][0]
+    keys, names = (predict.ASKED, COMPILED) if compiled else (KEYS, MEASURED)
+    with open(path, "w") as out:
+        print("\t".join(keys + names), file=out)
+        for p, m in pairs:
+            print("\t".join([str(p[k]) for k in keys] + [number(m, k) for k in names]), file=out)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("predicted")
@@ -117,10 +135,7 @@ def main():
               f"{r['step']:+7.1%} {'in ' if r['inside'] else 'out'} {'host' if r['host'] else '    '}"
               + (f" memory {r['memory']:+7.1%}" if r["memory"] is not None else ""))
     if args.table:
-        with open(args.table, "w") as out:
-            print("\t".join(KEYS + MEASURED), file=out)
-            for p, m in pairs:
-                print("\t".join([str(p[k]) for k in KEYS] + [f"{m[k]:.6g}" if k.endswith("_s") else str(int(m[k])) for k in MEASURED]), file=out)
+        write_table(args.table, pairs)
 
 
 if __name__ == "__main__":

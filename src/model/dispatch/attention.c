@@ -51,7 +51,11 @@ static bool is_traced(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 
 bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runtime, bool math)
 {
-    return math || (g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0));
+    bool old = g->software && g->software < FUSED_SINCE, by_node = cm__is_pytorch(runtime) && !old;
+    if (!by_node || g->attention != CM_ATTENTION_AUTO) return math;
+    if (cm__attention_masked(g, n, runtime)) return false;
+    bool open = g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0);
+    return open || (cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n));
 }
 
 bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtime)

@@ -12,7 +12,7 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
 
 /* What a runtime makes of one attention. A model that a compiler traces may make masks that it omits otherwise: an open
    one, which masks nothing, is broadcast along the keys, and no fused kernel takes it; a causal one is an ordinary
-   mask. */
+   mask, and keys that several heads share are then repeated for each of them. */
 bool cm__attention_unfused(const cm_graph *g, const cm_node *attention, cm_runtime runtime, bool math);
 bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
 

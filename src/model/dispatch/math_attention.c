@@ -7,6 +7,7 @@
  * keys.
  */
 #include "model/dispatch/rules.h"
+#include "model/time/factors.h"
 
 typedef struct scores {
     cm_poly  batch, queries, keys, width; /* batch: samples times heads */
@@ -75,22 +76,26 @@ static void generated(cm__dispatch *d, int32_t node, const scores *s, double byt
     cm__call_generated(d, node, "row_sum", cm__poly_scale(pairs, bytes));
 }
 
-/* Dropout stores its mask, one byte for each score. */
+/* PyTorch computes the scores and the result in fp32 (sdp_utils: math), their gradients in the type of the operands. The
+   kernel between the products reads scores and writes probabilities; dropout draws a random number for each, and writes
+   them again with its mask, one byte. */
 static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
 {
-    double size = (double)cm_dtype_size(s->dtype);
-    product(d, node, s, "nt", s->queries, s->keys, s->width);
-    generated(d, node, s, 2 * size + (s->dropout ? 1 : 0));
-    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    scores wide = *s;
+    wide.dtype = CM_FP32;
+    product(d, node, &wide, "nt", s->queries, s->keys, s->width);
+    generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 + cm__time_factors.random_number : 0));
+    product(d, node, &wide, "nn", s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }
 
+/* Reads probabilities and their gradient, writes the gradient of the scores, and the probabilities for a product. */
 static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
     double size = (double)cm_dtype_size(s->dtype);
     product(d, node, s, "tn", s->keys, s->width, s->queries);
     product(d, node, s, "nt", s->queries, s->keys, s->width);
-    generated(d, node, s, 3 * size + (s->dropout ? 1 : 0));
+    generated(d, node, s, 4 + 2 * size + (s->dropout || size < 4 ? size : 0) + (s->dropout ? 1 : 0));
     product(d, node, s, "nn", s->queries, s->width, s->keys);
     product(d, node, s, "tn", s->keys, s->width, s->queries);
 }

@@ -249,6 +249,7 @@ static void attend(cm__dispatch *d, int32_t node)
     int64_t          q_heads = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
     double           split = q->rank == 4 ? 1 : (double)q_heads;
     cm__pass         pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
+    bool             masked = cm__attention_masked(d->g, forward, d->runtime);
     char             variant[CM__CALL_TEXT];
     attention_variant(d, forward, variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass, variant, q->dtype, true);
@@ -256,10 +257,11 @@ static void attend(cm__dispatch *d, int32_t node)
     c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[CM__ATTENTION_KV] = cm__poly_dim(k->dims[k->rank - 2]);
     c.sizes[CM__ATTENTION_HEADS] = heads_of(q, q_heads);
-    c.sizes[CM__ATTENTION_KV_HEADS] = heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
+    c.sizes[CM__ATTENTION_KV_HEADS] = masked ? c.sizes[CM__ATTENTION_HEADS] :
+                                               heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
     c.sizes[CM__ATTENTION_WIDTH] = cm__poly_scale(width_of(d, forward, q), 1 / split);
     c.sizes[CM__ATTENTION_CAUSAL] =
-        cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !cm__attention_masked(d->g, forward, d->runtime));
+        cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !masked);
     cm__dispatch_add(d, node, &c);
 }
 

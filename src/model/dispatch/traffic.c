@@ -143,14 +143,25 @@ static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forw
     return neighbours * (f->d->nhwc ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
 }
 
-/* Gradients that many indices add to the same few numbers wait for each other. */
+/* Many indices add to the same few numbers, which all samples share. */
+static bool is_contended(const cm_graph *g, const cm_node *n)
+{
+    cm_poly given = cm_tensor_elements(cm__in(g, n, 0)), table = cm_tensor_elements(cm__t(g, n->outputs[0]));
+    bool    many = cm__poly_at(&given, 1) > cm__time_factors.contended_adds * cm__poly_at(&table, 1);
+    return many && cm__poly_at(&table, 2) == cm__poly_at(&table, 1);
+}
+
 static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
-    if (n == forward) return 0;
-    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0));
-    cm_poly table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    bool    many = cm__poly_at(&given, 1) > cm__time_factors.contended_adds * cm__poly_at(&table, 1);
-    return many ? cm__time_factors.atomic_add_contended : 0;
+    return n != forward && is_contended(f->d->g, n) ? cm__time_factors.atomic_add_contended : 0;
+}
+
+/* In 16 bits an addition is tried again whenever another one came first. */
+static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
+{
+    bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && n->op == CM_OP_GATHER_GRAD;
+    bool narrow = generated && cm_dtype_size(cm__t(f->d->g, n->outputs[0])->dtype) < 4 && is_contended(f->d->g, n);
+    return cm__poly_const(narrow ? cm__time_factors.contended_narrow : 0);
 }
 
 /* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have
@@ -177,18 +188,19 @@ static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           again = n == forward || cm__ops[forward->op].gradient == cm__gradient_input;
     double         flop = cm__class(forward) == CM_CLASS_ELEMENTWISE && again ? cm__ops[forward->op].flop_per_element : 0;
-    double         bytes = flop >= FUNCTION_FLOP ? flop * cm__time_factors.function_flop : 0;
+    double         bytes = flop >= FUNCTION_FLOP && !f->by_row[f->kernel[node]] ? flop * cm__time_factors.function_flop : 0;
     if (n->op == CM_OP_DROPOUT && f->d->trains) bytes = cm__time_factors.random_number;
     return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), bytes);
 }
 
-/* Arithmetic and traffic overlap: what is longer counts, with a soft corner. */
+/* Arithmetic and traffic overlap: what is longer counts, with a soft corner. Kernels that reduce rows have functions of
+   their own, which their tables contain; random numbers come on top of them. */
 static void add_arithmetic(cm__fusing *f, int32_t kernel)
 {
     cm_poly arithmetic = cm__poly_const(0);
     for (int32_t i = kernel; i >= 0; i = f->next[i]) arithmetic = cm__poly_add(arithmetic, arithmetic_of(f, i));
     double bytes = cm__poly_at(&f->bytes[kernel], 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
-    f->bytes[kernel] = cm__poly_scale(f->bytes[kernel], cbrt(1 + ratio * ratio * ratio));
+    f->bytes[kernel] = cm__poly_scale(f->bytes[kernel], f->by_row[kernel] ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -200,11 +212,12 @@ void cm__fusing_add_traffic(cm__fusing *f)
     for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++) {
         for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
             cm_poly in = bytes_read(f, i);
-            cm_poly other = cm__poly_add(bytes_written(f, i), bytes_again(f, i));
+            cm_poly again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
+            cm_poly other = cm__poly_add(bytes_written(f, i), again);
             f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
             if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
         }
         bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->kernel[kernel] == kernel;
-        if (generated && !f->by_row[kernel] && !f->columns[kernel]) add_arithmetic(f, kernel);
+        if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
     }
 }
