@@ -50,8 +50,8 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     if (x->rank == 0) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
     along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""), y->dtype,
-                         false), /* of fp16 with a result in fp32: three quarters of that traffic, or five sixths */
+          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
+                         x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: nearly that of fp32 */
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
