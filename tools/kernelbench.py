@@ -13,7 +13,7 @@ score: the forward pass in training mode, fp32; convolutions in TF32 where the G
 measured time is between two CUDA events around one call: the device's time, or the host's for the operators if that is
 longer, and what the events take. The host's time per step is not in it. Hosts of one kind of GPU differ by a factor of five
 between runs. Each error is therefore given twice: with the host that the program assumes, and with the speed of the run's
-host, which is solved from the run's other problems.
+host and what the events take there (7 to 48 us of the H200's host), both solved from the run's other problems.
 """
 import argparse
 import collections
@@ -29,15 +29,15 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 EVENTS = 6e-6  # s: two events; median over 12 devices of measured times less their operators' host time (-26 to 26)
-# s: the same where the run's host is known, at the speed of the H200's host; median over 12 devices of the intercept over
-# the slope of measured times against the operators' host time (7 to 48)
-EVENTS_OF_RUN = 30e-6
 GAP = 1.3e-6  # s between two entries of a queue, kernels or events; the H200's profile
 LEAST_SPEED_ROWS = 5  # problems bound by the host from which a run's host is solved
-SPEEDS = [i / 20 for i in range(31)]
+# (time of a run's host over that of the program's, s that two events take in the run)
+FAR = 0.5  # logarithm of an error beyond which a problem does not tell its host
+HOSTS = [(i / 20, 3e-6 * j) for i in range(31) for j in range(16)]
 DEVICES = {"A10": "nvidia-a10", "A100-40GB": "nvidia-a100-40g", "A100-80GB": "nvidia-a100-80g", "A10G": "nvidia-a10g",
            "B200": "nvidia-b200", "H100-PCIe": "nvidia-h100-pcie", "H100-SXM": "nvidia-h100", "H200": "nvidia-h200",
            "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi210", "RTX-3090-Ti": "nvidia-rtx3090ti",
@@ -120,6 +120,18 @@ def predict(binary, model, device, precision):
     return json.loads(done.stdout)
 
 
+def without_host(device, folder):
+    """A profile of the device whose host takes no time. A problem is repeated without pauses, so that the clock under the
+    power limit is that of a busy device; a step alone has the host's time per step."""
+    times = [h for h in json.loads((HERE / "data/devices/nvidia-h200.json").read_text())["host"] if h["runtime"] == "torch-eager"]
+    host = [{"runtime": "torch-eager", "what": h["what"], "time": {"value": 1e-12, "unit": "s", "kind": "assumed", "source": "busy", "note": "none"}}
+            for h in times]
+    path = pathlib.Path(folder) / f"{device}.json"
+    path.write_text(json.dumps({"schema": 1, "id": f"{device}-busy", "base": device, "name": device, "host": host,
+                                "sources": {"busy": {"title": "none", "where": "tools/kernelbench.py", "date": "2026"}}}))
+    return str(path)
+
+
 def host_of_step(binary, device):
     """The host's time per step on a device: its part of the host time of a single product."""
     profile = json.loads((HERE / "data/devices/nvidia-h200.json").read_text())
@@ -131,7 +143,7 @@ def host_of_step(binary, device):
 
 
 # way: how most of the device's time was estimated; interval: of a step bound by the device, over its prediction, or None
-Row = collections.namedtuple("Row", "problem run device_s host_s measured_s speed way interval")
+Row = collections.namedtuple("Row", "problem run device_s host_s measured_s host way interval")
 
 
 def bound(row):
@@ -143,20 +155,30 @@ def with_default(row):
 
 
 def with_run(row):
-    return max(row.device_s, row.speed * row.host_s) + row.speed * EVENTS_OF_RUN
+    speed, events_s = row.host
+    return max(row.device_s, speed * row.host_s) + events_s
 
 
-def speed_of(rows):
-    """The speed with the least median error. 0: launches were queued before the first event, so that no host is in the times."""
-    return min(SPEEDS, key=lambda speed: statistics.median(abs(math.log(with_run(r._replace(speed=speed)) / r.measured_s))
-                                                           for r in rows))
+def error_by_host(row):
+    return [min(FAR, abs(math.log(max(with_run(row._replace(host=host)), 1e-9) / row.measured_s))) for host in HOSTS]
 
 
-def speeds(rows):
-    """Each row with the time of its run's host over that of the program's, solved from the run's other problems."""
+def host_of(errors):
+    """The host with the least mean error. Speed 0: launches were queued before the first event, so that no host is in the
+    times."""
+    return min(zip(map(sum, zip(*errors)), HOSTS))[1]
+
+
+def with_hosts(rows):
+    """Each row with the host of its run, solved from the run's other problems that the host bounds."""
+    errors = {(r.run, r.problem): error_by_host(r) for r in rows if bound(r) == "host"}
+    answers = {}
     for row in rows:
-        others = [r for r in rows if r.run == row.run and r.problem != row.problem and bound(r) == "host"]
-        yield row._replace(speed=speed_of(others) if len(others) >= LEAST_SPEED_ROWS else 1)
+        without = row.problem if (row.run, row.problem) in errors else None
+        if (row.run, without) not in answers:
+            others = [e for (run, problem), e in errors.items() if run == row.run and problem != without]
+            answers[row.run, without] = host_of(others) if len(others) >= LEAST_SPEED_ROWS else (1, EVENTS)
+        yield row._replace(host=answers[row.run, without])
 
 
 def coverage(name, rows):
@@ -176,29 +198,31 @@ def report(device, rows):
 
     columns = [figures(made, part) for made, part in ((with_default, "all"), (with_run, "all"), (with_run, "device"),
                                                       (with_run, "host"))]
-    print(f"{device:12} {len(rows):3} | " + " | ".join(columns) + f" | {statistics.median(r.speed for r in rows):.2f}")
+    print(f"{device:12} {len(rows):3} | " + " | ".join(columns) + f" | {statistics.median(r.host[0] for r in rows):.2f}"
+          f" {1e6 * statistics.median(r.host[1] for r in rows):4.0f} us")
 
 
-def scored(given, step_s, item):
+def scored(given, step_s, busy, item):
     (device, run, model, problem), seconds = item
     precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
     answer = predict(given.binary, model, DEVICES[device], precision)
-    device_s = answer["device_time_s"] + (answer["kernels"] + 1) * GAP
+    device_s = predict(given.binary, model, busy[device], precision)["device_time_s"] + (answer["kernels"] + 1) * GAP
     alone = answer["device_time_s"] > answer["host_time_s"]
     interval = [bound_s / answer["step_time_s"] for bound_s in answer["interval_s"]] if alone else None
     way = max(answer["share"], key=answer["share"].get)
-    return device, Row(problem, run, device_s, answer["host_time_s"] - step_s[device], seconds, 1, way, interval)
+    return device, Row(problem, run, device_s, answer["host_time_s"] - step_s[device], seconds, (1, EVENTS), way, interval)
 
 
 def score(given):
     times, errors = sorted(measured(given).items()), collections.defaultdict(list)
     step_s = {device: host_of_step(given.binary, DEVICES[device]) for device in sorted({key[0] for key, _ in times})}
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        for device, row in pool.map(lambda item: scored(given, step_s, item), times):
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        busy = {device: without_host(DEVICES[device], folder) for device in step_s}
+        for device, row in pool.map(lambda item: scored(given, step_s, busy, item), times):
             errors[device].append(row)
     print("median error and bias: with the program's host | with the run's host | of these bound by the device | by the host "
-          "| time of the run's host over the program's")
-    solved = {device: list(speeds(rows)) for device, rows in errors.items()}
+          "| time of the run's host over the program's, and of its events")
+    solved = {device: list(with_hosts(rows)) for device, rows in errors.items()}
     for device, rows in solved.items():
         report(device, rows)
         for row in sorted(rows, key=lambda r: with_run(r) / r.measured_s) if given.rows else ():

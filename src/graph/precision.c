@@ -195,6 +195,15 @@ static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
     if (is_pure(l) && !l->in->typed && is_loss(n->op)) inputs[0] = as(l, inputs[0], CM_FP32);
 }
 
+/* Autocast asks for a softmax in fp32. Of fp16 numbers, and of these only, one kernel reads 16 bits and writes 32: PyTorch's
+   softmax() passes half_to_float on (ATen/native/SoftMax.cpp); bf16 is cast before. */
+static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *inputs)
+{
+    bool softmax = n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX;
+    return softmax && l->autocast && !n->plain && !cm__attr_find(n, CM_ATTR_MATH) &&
+           cm__t(l->out, inputs[0])->dtype == CM_FP16;
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
@@ -207,7 +216,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     cm__cast_policy policy = l->autocast && !n->plain ? cm__ops[n->op].cast : CM__CAST_KEEP;
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
-    if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN) return;
+    if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN || widens_itself(l, n, inputs)) return;
     cm_dtype low = cm__class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;
     cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
@@ -375,6 +384,7 @@ static void lower_node(lowering *l, int32_t index)
         l->map[n->outputs[o]] = low->outputs[o];
         y->name = cm__text_copy(l->out->ctx, cm__t(l->in, n->outputs[o])->name);
         if (!converted(l, cm__t(l->in, n->outputs[o]), &y->dtype)) y->dtype = result_type(l, low, y->dtype);
+        if (widens_itself(l, n, inputs)) y->dtype = CM_FP32;
         take_type(l, cm__t(l->in, n->outputs[o]), &y->dtype);
         cm__attr_key mark = stays_wide(l, n) ? CM_ATTR_WIDE : CM_ATTR_MATH;
         if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);

@@ -12,7 +12,14 @@ static const cm_precision other_of[CM_PRECISIONS] = {
     [CM_PRECISION_BF16] = CM_PRECISION_FP16, [CM_PRECISION_FP16] = CM_PRECISION_BF16,
 };
 
-/* Types that the model itself has stay as they are, and so does the fp16 of recurrent layers under autocast. */
+/* Nodes that autocast treats by type: recurrent layers run in fp16, and a softmax widens fp16 without a cast. */
+static bool depends_on_type(const cm_node *n, cm_precision precision)
+{
+    bool autocast = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
+    return cm__class(n) == CM_CLASS_RNN || (autocast && (n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX));
+}
+
+/* Types that the model itself has stay as they are. */
 bool cm__can_retype(const cm_graph *forward, cm_precision from, cm_precision to)
 {
     if (!from || other_of[from] != to || forward->typed) return false;
@@ -21,7 +28,7 @@ bool cm__can_retype(const cm_graph *forward, cm_precision from, cm_precision to)
         if (has_16_bits(x->dtype) || x->dtype == CM_FP8 || x->converted) return false;
     }
     for (int32_t i = 0; i < forward->n_nodes; i++)
-        if (cm__class(&forward->nodes[i]) == CM_CLASS_RNN) return false;
+        if (depends_on_type(&forward->nodes[i], from)) return false;
     return true;
 }
 

@@ -45,13 +45,13 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     if (forward->op == CM_OP_CROSS_ENTROPY) return; /* part of the loss's gradient */
-    const cm_tensor *x = cm__in(d->g, forward, 0);
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
     along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""), x->dtype,
-                         false),
+          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
+                         x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: nearly that of fp32 */
           x, (int32_t)(axis < 0 ? axis + x->rank : axis));
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }

@@ -64,6 +64,14 @@ static void add_host(cm__making *k, const cm__timed *timed)
             fmax(0, host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
 }
 
+/* Megatron-LM of 2023 and later asserts that the loss of each micro-batch is a number (check_for_nan_in_loss_and_grad), so
+   that its host waits for the last part's forward pass before it launches backward. */
+static void wait_for_loss(cm__making *k)
+{
+    cm__part *last = &k->parts->all[k->parts->count - 1];
+    if (cm__is_megatron_core(k->m->runtime, k->g->software)) last->host_s += last->forward_s + last->forward_comm_s;
+}
+
 /* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
 
 void cm__parts_add_parameters(cm__making *k)
@@ -153,6 +161,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
     add_time(&k, timed);
     add_host(&k, timed);
+    wait_for_loss(&k);
     cm__parts_add_parameters(&k);
     cm__gradients_find(ctx, m->calls, timed, l, &parts);
     parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);

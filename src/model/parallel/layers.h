@@ -13,7 +13,7 @@
 typedef struct cm__part {
     double forward_s, backward_s;           /* device time without communication */
     double forward_comm_s, backward_comm_s; /* tensor-parallel communication, which the device waits for */
-    double host_s;                          /* time to launch all kernels */
+    double host_s;                          /* time to launch all kernels, and to wait for a loss */
     double parameters;                      /* trained, on this device */
     double frozen_bytes;                    /* of parameters that are not trained, likewise */
     double boundary_bytes;                  /* activations that the next part reads */

@@ -4,7 +4,7 @@
 #define CM_MODEL_FACTORS_H
 
 typedef struct cm__factors {
-    double transposed_product, fit_source_error;
+    double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
     double norm_cycles, group_norm_cycles, volume_share, volume_share_plain; /* untabled.c */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */

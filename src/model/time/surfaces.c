@@ -5,8 +5,8 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/factors.h"
 
-#define ERROR_LEAST 0.1   /* other library versions and ways of timing */
 #define ERROR_OUTSIDE 0.1 /* for each factor e beyond the fitted range, up to ERROR_MOST */
 #define ERROR_MOST 0.5
 /* as in operator_fits.c: a weight-gradient product over others, where no such product was fitted */
@@ -165,6 +165,15 @@ static double plain_roofline(const cm__limits *l, const cm__call *c, double *com
     return l->floor_s + sqrt(sqrt(square * square + traffic * traffic * traffic * traffic));
 }
 
+/* On times of other sources. Surfaces of convolutions are of the fastest solvers, which PyTorch does not search for by
+   itself. What it takes instead is slower still for groups and volumes, of which MIOpen's heuristics know little. */
+static double source_error(const cm__call *c)
+{
+    bool grouped = c->op == CM__CALL_CONV && c->sizes[CM__CONV_GROUPS] > 1;
+    if (c->op == CM__CALL_GEMM) return cm__time_factors.fit_source_error;
+    return cm__time_factors.unsearched_conv_error * (grouped || c->op == CM__CALL_CONV3D ? 2 : 1);
+}
+
 static double time_on(const cm__surface *s, const cm__limits *limits, const cm__call *c, int kind, bool trains,
                       double *error)
 {
@@ -177,7 +186,7 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
     f.count = s->widths[0]; /* older surfaces lack the last features */
     double outside = cut(s, &f), time_s = least * exp(network(s, f.value));
     bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && strncmp(c->variant, "tn", 2) == 0;
-    *error = fmax(ERROR_LEAST, s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
+    *error = hypot(source_error(c), s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
     return fmax(unfitted ? time_s * TRANSPOSED_FACTOR : time_s, compute);
 }
 

@@ -92,7 +92,9 @@ TEST(autocast_runs_products_in_16_bits_and_norms_in_fp32)
         assert_int_equal(type_of("w1"), CM_FP32);
         assert_int_equal(type_of("x"), CM_FP32);
         assert_int_equal(casts(CM_FORWARD, low), 2 + 3);     /* x and relu; w1, b1, w2 */
-        assert_int_equal(casts(CM_FORWARD, CM_FP32), 1 + 1); /* before the normalisation and the softmax */
+        /* before the normalisation, and before the softmax of bf16: that of fp16 reads 16 bits and writes 32 itself */
+        assert_int_equal(casts(CM_FORWARD, CM_FP32), 1 + (low == CM_BF16));
+        assert_int_equal(input_type(find_node(step, "Softmax"), 0), low == CM_BF16 ? CM_FP32 : CM_FP16);
     }
 }
 

@@ -73,7 +73,7 @@ static int32_t compare(const char *model, cm_train_options o)
 /* Every named model below 25 layers; larger ones repeat the same layers. */
 TEST(exchanging_the_type_equals_training_in_it)
 {
-    const char *const models[] = {"resnet18", "unet", "uno", "braggnn", "mobilenet-v3-small", "bert-base", "gpt2",
+    const char *const models[] = {"resnet18", "unet", "uno", "mobilenet-v3-small", "bert-base", "gpt2",
                                   "llama:layers=2,hidden=64,heads=4,ffn=96,vocab=512,seq=32", "gemm_k1", "conv_k1"};
     for (size_t i = 0; i < COUNT(models); i++) {
         assert_int_equal(compare(models[i], (cm_train_options){0}), 4);
@@ -85,6 +85,9 @@ TEST(exchanging_the_type_equals_training_in_it)
 
 /* Autocast runs recurrent layers in fp16, whatever the type of the others. */
 TEST(recurrent_layers_have_their_own_type) { assert_int_equal(compare("lstm", (cm_train_options){0}), 0); }
+
+/* Autocast casts bf16 before a softmax, and leaves fp16 to its kernel: only steps without autocast have equal nodes. */
+TEST(a_softmax_widens_fp16_itself) { assert_int_equal(compare("braggnn", (cm_train_options){0}), 2); }
 
 TEST(only_the_two_16_bit_types_are_exchanged)
 {
@@ -103,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(exchanging_the_type_equals_training_in_it),
                                        cmocka_unit_test(recurrent_layers_have_their_own_type),
+                                       cmocka_unit_test(a_softmax_widens_fp16_itself),
                                        cmocka_unit_test(only_the_two_16_bit_types_are_exchanged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void a_network_times_the_roofline(void **state)
     cm_device *d = device_with(surface(1));
     double     error, outside;
     near(time_of(d, "gemm forward nn bf16 1,512,256,1024", &error), least(512, 256, 1024) * ratio(1024), 1e-5);
-    near(error, 0.2, 1e-9);
+    near(error, hypot(0.2, 0.12), 1e-9); /* of its own rows, and of other sources (fit_source_error) */
     /* beyond the range the ratio stays, and the error grows */
     near(time_of(d, "gemm forward nn bf16 1,512,256,16384", &outside), least(512, 256, 16384) * ratio(4096), 1e-5);
     assert_true(outside > error);
@@ -122,6 +122,22 @@ static void refused(void **state)
     }
 }
 
+/* A convolution is less sure than a product, one of groups or a volume still less: PyTorch does not search for the fastest
+   solver, of which these surfaces are. */
+static void unsearched_convolutions(void **state)
+{
+    (void)state;
+    cm_device *d;
+    double     product, image, grouped, volume;
+    if (cm_device_load("amd-mi210", &d, &diag)) fail_msg("%s", diag.reason);
+    time_of(d, "gemm forward nn fp32 1,512,256,1024", &product);
+    time_of(d, "conv forward nchw fp32 16,64,64,56,56,3,3,1,1,1,1,1,1,1", &image);
+    time_of(d, "conv forward nchw fp32 16,64,64,56,56,3,3,1,1,1,1,1,1,64", &grouped);
+    time_of(d, "conv3d forward nchw fp32 16,64,64,8,28,28,3,3,3,1,1,1,1,1,1,1,1,1,1", &volume);
+    assert_true(product < image && image >= 0.35 && image < grouped && image < volume);
+    cm_device_free(d);
+}
+
 /* The best products found: 668.4 TFLOP/s on an MI300X, 1,565 on an MI355X (stas00/ml-engineering). Others reach less,
    or little more. */
 static void amd_products(void **state)
@@ -147,6 +163,7 @@ static void amd_products(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_network_times_the_roofline), cmocka_unit_test(after_tables),
-                                       cmocka_unit_test(refused), cmocka_unit_test(amd_products)};
+                                       cmocka_unit_test(refused), cmocka_unit_test(unsearched_convolutions),
+                                       cmocka_unit_test(amd_products)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
