@@ -50,12 +50,31 @@ static void dropout_of_scores_passes_again(void **state)
     assert_near(bytes_of_scores(BARE "0.1", false), (4 + 7) * 2 + 2 * (2 * 2 + 1), 1e-6);
 }
 
+/* A profile whose models call products and softmax one by one: the same without asking, and one kernel if asked for. */
+static void profiles_may_store_scores(void **state)
+{
+    (void)state;
+#define STORES                                                                                                         \
+    CHIP("kernel-by-kernel", "1e3", "1e6", EFFICIENCY("0.5") ", \"stored_scores\": " NUMBER("1", "1"),                 \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        cm_train_options o = {.inference = true, .attention = i ? CM_ATTENTION_AUTO : CM_ATTENTION_FLASH};
+        answer a = ask_trained(STORES, BARE "0", o, (cm_predict_options){.batch = BATCH});
+        bytes[i] = a.info.device_time_s * 1e6 / SCORES;
+    }
+    assert_near(bytes[1] - bytes[0], 4 * 2, 1e-6);
+    answer none = ask(KERNELS("0.5", "1e6"), BARE "0", BATCH, true);
+    assert_near(none.info.device_time_s * 1e6 / SCORES, bytes[0], 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_run_beside_each_other),
         cmocka_unit_test(stored_scores_pass_memory),
         cmocka_unit_test(dropout_of_scores_passes_again),
+        cmocka_unit_test(profiles_may_store_scores),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
