@@ -150,7 +150,7 @@ class Bench:
         words = [self.program, "predict", row["model"], "--device", profile, "--json"]
         micro = row.get("micro_batch")  # the row states the size of the micro-batches
         words += ["--micro-batch", str(micro), "--accumulate", str(batch // micro)] if micro else ["--batch", str(batch)]
-        for key in ("seq", "precision", "recompute", "mode", "pp"):
+        for key in ("seq", "precision", "recompute", "mode", "pp", "attention"):
             if key in row:
                 words += ["--" + key, str(row[key])]
         key = tuple(words)

@@ -258,6 +258,7 @@ static void put_execution(FILE *out, const cm__execution *x)
     NUMBER(superstep);
     NUMBER(fill);
     NUMBER(engines);
+    NUMBER(stored_scores);
     NUMBER(overlap);
     NUMBER(segmented);
     NUMBER(lanes);

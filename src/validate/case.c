@@ -200,7 +200,8 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     cm_train_options *train = &o->train;
     const char *precision = cm__text_of(c->run, "precision"), *optimizer = cm__text_of(c->run, "optimizer"),
                *runtime = cm__text_of(c->run, "runtime"), *mode = cm__text_of(c->run, "mode"),
-               *recompute = cm__text_of(c->run, "recompute"), *layout = cm__text_of(c->run, "layout");
+               *recompute = cm__text_of(c->run, "recompute"), *layout = cm__text_of(c->run, "layout"),
+               *attention = cm__text_of(c->run, "attention");
     cm_status   status = CM_OK;
     o->load.seq = (int64_t)cm__number_of(c->run, "seq", 0);
     train->software = (int32_t)cm__number_of(c->run, "software", cm__number_of(c->set, "software", 0));
@@ -210,6 +211,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
+    if (!status && attention) status = cm_attention_parse(attention, &train->attention, diag);
     train->inference = mode && strcmp(mode, "inference") == 0;
     o->plan.zero = (int32_t)cm__number_of(c->run, "zero", 0);
     if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
@@ -249,10 +251,10 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
                               (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
                               (int)train->recompute, (int)train->inference, (int)train->master,
-                              (int)train->keep_products, (int)train->software);
+                              (int)train->keep_products, (int)train->software, (int)train->attention);
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);

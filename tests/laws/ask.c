@@ -64,6 +64,7 @@ static bool make_step(const law_question *q, struct kept_step *s)
     cm_load_options  load = {.seq = q->seq, .fuse = native ? CM_FUSE_ALL : CM_FUSE_EAGER};
     cm_train_options train = {.precision = q->precision, .recompute = q->recompute, .inference = q->inference,
                               .keep_products = is_pytorch(q->runtime), .loss_kernel = q->loss_kernel,
+                              .attention = q->attention,
                               .master = has_master(q), .tuning = q->tuning};
     if (cm_graph_load(q->model, &load, &s->forward, &diag)) return false;
     if (cm_graph_train(s->forward, &train, &s->step, &diag) == CM_OK) return true;
@@ -75,8 +76,9 @@ static bool make_step(const law_question *q, struct kept_step *s)
 const cm_graph *law_step(const law_question *q)
 {
     char key[512];
-    snprintf(key, sizeof key, "%s|%lld|%d|%d|%d|%d|%d|%d|%d|%s|%g|%d|%d|%d|%s", q->model, (long long)q->seq, q->precision, q->recompute,
-             q->runtime, q->inference, has_master(q), q->loss_kernel, q->tuning.rank, q->tuning.targets, q->tuning.dropout,
+    snprintf(key, sizeof key, "%s|%lld|%d|%d|%d|%d|%d|%d|%d|%d|%s|%g|%d|%d|%d|%s", q->model, (long long)q->seq,
+             q->precision, q->recompute, q->runtime, q->inference, has_master(q), q->loss_kernel, q->attention,
+             q->tuning.rank, q->tuning.targets, q->tuning.dropout,
              q->tuning.wide, q->tuning.wide_rest, q->tuning.quantize, q->tuning.freeze ? q->tuning.freeze : "");
     for (int i = 0; i < STEPS_KEPT; i++)
         if (steps[i].step && strcmp(steps[i].key, key) == 0) return steps[i].step;

@@ -16,6 +16,7 @@ typedef struct law_question {
     cm_plan      plan;      /* zeroed: one device */
     bool         inference;
     cm_loss_kernel loss_kernel;
+    cm_attention attention;
     cm_tuning    tuning;
 } law_question;
 

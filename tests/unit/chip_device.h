@@ -34,14 +34,15 @@ typedef struct answer {
     cm_diag            diag;
 } answer;
 
-static inline answer ask_with(const char *profile, const char *model, bool inference, cm_predict_options predict)
+static inline answer ask_trained(const char *profile, const char *model, cm_train_options o, cm_predict_options predict)
 {
     answer           a = {.status = CM_OK};
     cm_graph        *forward, *step;
     cm_device       *device;
     cm_prediction   *prediction;
     cm_totals        totals;
-    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .inference = inference};
+    o.precision = CM_PRECISION_BF16;
+    o.optimizer = CM_OPTIMIZER_SGD;
     write_file("chip.json", profile);
     assert_int_equal(cm_device_load(file_named("chip.json"), &device, &a.diag), CM_OK);
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
@@ -59,6 +60,11 @@ static inline answer ask_with(const char *profile, const char *model, bool infer
     cm_graph_free(forward);
     cm_device_free(device);
     return a;
+}
+
+static inline answer ask_with(const char *profile, const char *model, bool inference, cm_predict_options predict)
+{
+    return ask_trained(profile, model, (cm_train_options){.inference = inference}, predict);
 }
 
 static inline answer ask_pruned(const char *profile, const char *model, int64_t batch, bool inference,

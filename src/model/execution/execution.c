@@ -134,6 +134,8 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
+bool cm__job_is_traffic(const cm_node *n) { return effort_of[cm__class(n)] == CM__EFFORT_MEMORY; }
+
 double cm__job_element(const cm__job *j)
 {
     static const double bytes[CM_PRECISIONS] = {[CM_PRECISION_DEFAULT] = 2, [CM_PRECISION_FP32] = 4,
@@ -165,19 +167,6 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
 }
 
 /* ---- runs ------------------------------------------------------------------------------------------------------- */
-
-/* Operators run one after the other. If products have a separate engine, they partly overlap with the others. */
-void cm__execution_kernels(const cm__job *j, cm__run *r)
-{
-    double products_s = 0, others_s = 0;
-    bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
-    for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        r->pieces += !j->g->nodes[i].view;
-        *(effort_of[cm__class(&j->g->nodes[i])] == CM__EFFORT_MEMORY ? &others_s : &products_s) += r->node_s[i];
-    }
-    cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
-}
 
 /* The expected error weights the fitted errors of products and of convolutions by their shares of the time. */
 static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)

@@ -93,6 +93,8 @@ cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices w
 
 /* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
+/* True: the node has traffic alone, no products. */
+bool   cm__job_is_traffic(const cm_node *node);
 /* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has none. */
 double cm__job_share(const cm__job *job, cm__effort effort);
 /* The FLOP/s reached in the step's precision at a share of the 16-bit peak. Units that are fed from memory lose the rest

@@ -19,21 +19,6 @@ static void a_kernel_takes_no_less_than_its_traffic(void **state)
     assert_near(a.info.device_time_s, 3.0 * 1024 * 1024 * 2 / 1e9, 1e-6); /* three matrices, two bytes per number */
 }
 
-/* Products are so slow that only their arithmetic counts. */
-static void engines_run_beside_each_other(void **state)
-{
-    (void)state;
-#define WIDE "mlp:in=4096,hidden=4096,out=4096"
-#define ENGINES(rate, engines)                                                                                         \
-    CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY("1e-6") ", \"engines\": " NUMBER(engines, "1"),                   \
-         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
-    double products_s = ask(ENGINES("1e18", "1"), WIDE, 4096, false).info.device_time_s;
-    double one_s = ask(ENGINES("1e5", "1"), WIDE, 4096, false).info.device_time_s;
-    double two_s = ask(ENGINES("1e5", "2"), WIDE, 4096, false).info.device_time_s;
-    assert_true(one_s > 1.2 * products_s);
-    assert_near(two_s, hypot(products_s, one_s - products_s), 1e-6);
-}
-
 #define LANES(lanes)                                                                                                   \
     CHIP("bsp-pipeline", "1e12", "1e18", EFFICIENCY("1") ", \"lanes\": " NUMBER(lanes, "1"), PLACED("SRAM") LINKS)
 
@@ -93,7 +78,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
-        cmocka_unit_test(engines_run_beside_each_other),
         cmocka_unit_test(narrow_groups_leave_units_idle),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
         cmocka_unit_test(times_of_nodes_make_up_the_step),

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kernels.c - operators one after the other: engines beside each other, and attention that stores its scores. */
+#include "chip_device.h"
+
+/* Products are so slow that only their arithmetic counts. */
+static void engines_run_beside_each_other(void **state)
+{
+    (void)state;
+#define WIDE "mlp:in=4096,hidden=4096,out=4096"
+#define ENGINES(rate, engines)                                                                                         \
+    CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY("1e-6") ", \"engines\": " NUMBER(engines, "1"),                   \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+    double products_s = ask(ENGINES("1e18", "1"), WIDE, 4096, false).info.device_time_s;
+    double one_s = ask(ENGINES("1e5", "1"), WIDE, 4096, false).info.device_time_s;
+    double two_s = ask(ENGINES("1e5", "2"), WIDE, 4096, false).info.device_time_s;
+    assert_true(one_s > 1.2 * products_s);
+    assert_near(two_s, hypot(products_s, one_s - products_s), 1e-6);
+}
+
+#define BATCH 4
+#define SCORES (BATCH * 2.0 * 128 * 128) /* two heads, 128 queries and keys */
+#define BARE "gpt:layers=1,hidden=64,heads=2,seq=128,vocab=0,head=none,attention_dropout="
+
+/* How much longer a step takes if scores are stored, in bytes for each score. */
+static double bytes_of_scores(const char *model, bool inference)
+{
+    double s[2];
+    for (int i = 0; i < 2; i++) {
+        cm_train_options o = {.inference = inference, .attention = i ? CM_ATTENTION_MATH : CM_ATTENTION_FLASH};
+        answer a = ask_trained(KERNELS("0.5", "1e6"), model, o, (cm_predict_options){.batch = BATCH});
+        assert_int_equal(a.status, CM_OK);
+        s[i] = a.info.device_time_s;
+    }
+    return (s[1] - s[0]) * 1e6 / SCORES;
+}
+
+/* Forward: written by a product, read and written by the softmax, read by a product. Backward: the gradient written by a
+   product, the softmax reads it and the probabilities and writes, three products read. Two bytes each. */
+static void stored_scores_pass_memory(void **state)
+{
+    (void)state;
+    assert_near(bytes_of_scores(BARE "0", true), 4 * 2, 1e-6);
+    assert_near(bytes_of_scores(BARE "0", false), (4 + 7) * 2, 1e-6);
+}
+
+/* Dropout reads and writes them again in both directions, with a mask of one byte. */
+static void dropout_of_scores_passes_again(void **state)
+{
+    (void)state;
+    assert_near(bytes_of_scores(BARE "0.1", false), (4 + 7) * 2 + 2 * (2 * 2 + 1), 1e-6);
+}
+
+/* A profile whose models call products and softmax one by one: the same without asking, and one kernel if asked for. */
+static void profiles_may_store_scores(void **state)
+{
+    (void)state;
+#define STORES                                                                                                         \
+    CHIP("kernel-by-kernel", "1e3", "1e6", EFFICIENCY("0.5") ", \"stored_scores\": " NUMBER("1", "1"),                 \
+         ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+    double bytes[2];
+    for (int i = 0; i < 2; i++) {
+        cm_train_options o = {.inference = true, .attention = i ? CM_ATTENTION_AUTO : CM_ATTENTION_FLASH};
+        answer a = ask_trained(STORES, BARE "0", o, (cm_predict_options){.batch = BATCH});
+        bytes[i] = a.info.device_time_s * 1e6 / SCORES;
+    }
+    assert_near(bytes[1] - bytes[0], 4 * 2, 1e-6);
+    answer none = ask(KERNELS("0.5", "1e6"), BARE "0", BATCH, true);
+    assert_near(none.info.device_time_s * 1e6 / SCORES, bytes[0], 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(engines_run_beside_each_other),
+        cmocka_unit_test(stored_scores_pass_memory),
+        cmocka_unit_test(dropout_of_scores_passes_again),
+        cmocka_unit_test(profiles_may_store_scores),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
