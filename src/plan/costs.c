@@ -105,20 +105,21 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->boundary_bytes += weight * p->boundary_bytes;
     sum->launches += weight * p->launches;
     sum->forward_launches += weight * p->forward_launches;
+    sum->units += weight * p->units;
 }
 
-/* Forward time that selective recomputation repeats. */
-static double repeated_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
+/* Adds forward calls of a layer that selective recomputation repeats. */
+static void add_repeated(const cm__model *m, const cm__step_model *s, const cm__timed *timed, cm__cost *c)
 {
-    double sum = 0;
     for (int32_t i = 0; i < s->calls->n_of; i++) {
         int32_t        at = s->calls->node[i];
         const cm_node *n = &m->step->nodes[at];
         bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm__class(n) == CM_CLASS_ATTENTION;
-        if (n->phase == CM_FORWARD && again)
-            sum += cm__twin_count(s->calls->twins, m->step, m->part, at) * timed[s->calls->of[i]].time_s;
+        if (n->phase != CM_FORWARD || !again || m->layers < 1) continue;
+        double count = (double)cm__twin_count(s->calls->twins, m->step, m->part, at) / m->layers;
+        c->again_s += count * timed[s->calls->of[i]].time_s;
+        c->again_launches += count * timed[s->calls->of[i]].launches;
     }
-    return m->layers > 0 ? sum / m->layers : 0;
 }
 
 /* Bytes of a layer that selective recomputation keeps. */
@@ -169,6 +170,7 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
         m->shared ? cm__shared_layers(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
                                               &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
+    m->steps[m->n_steps].updates = 0; /* a small part of an iteration, if devices share it or micro-batches precede it */
     return &m->steps[m->n_steps++];
 }
 
@@ -202,7 +204,7 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
     add_part(&c.first, &c.parts.all[0], 1);
     add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
     for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
-    c.again_s = repeated_time(m, s, timed);
+    add_repeated(m, s, timed, &c);
     add_memory(m, s, &c);
     m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
     m->costs[m->n_costs] = c;

@@ -296,6 +296,9 @@ static void find_whole(cm_footprint *f)
     f->whole = cm__alloc_array(f->ctx, (size_t)f->n_whole + 1, sizeof *f->whole);
     memcpy(f->whole, f->pieces, (size_t)f->n_whole * sizeof *f->whole);
     f->units = cm__units_of(f->ctx, f->step);
+    bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
+    cm__find_split(f->step, split);
+    f->split = split;
 }
 
 /* Takes them from a step with another plan. */
@@ -304,6 +307,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->strides = like->strides;
     f->whole = like->whole;
     f->units = like->units;
+    f->split = like->split;
     f->n_pieces = f->n_whole = like->n_whole;
     f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
