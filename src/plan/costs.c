@@ -26,24 +26,44 @@ static void find_shape(cm__model *m)
     }
 }
 
+/* The parameter of which a tensor is a copy in another type, or the tensor itself. */
+static const cm_tensor *origin_of(const cm_graph *g, const cm_tensor *x)
+{
+    while (x->role == CM_ROLE_CAST && x->producer >= 0 && g->nodes[x->producer].n_inputs > 0)
+        x = cm__in(g, &g->nodes[x->producer], 0);
+    return x;
+}
+
+/* True: it is in memory when backward begins. Backward of a frozen weight may make its own copy. */
+static bool outlives_forward(const cm_graph *g, const cm_tensor *x)
+{
+    bool made = x->born < 0 || g->nodes[x->born].phase == CM_FORWARD;
+    return made && (x->dies >= g->n_nodes || (x->dies >= 0 && g->nodes[x->dies].phase != CM_FORWARD));
+}
+
 static void find_bytes(cm__model *m)
 {
-    double numbers = 0, weights = 0, gradients = 0, states = 0;
-    for (int32_t t = 0; t < m->step->n_tensors; t++) {
-        const cm_tensor *x = cm__t(m->step, t);
-        double          *sum = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST ? &weights
-                               : x->role == CM_ROLE_PARAMETER_GRADIENT                 ? &gradients
-                               : x->role == CM_ROLE_STATE                              ? &states
-                                                                                       : NULL;
+    const cm_graph *g = m->step;
+    double          numbers = 0, weights = 0, gradients = 0, states = 0, frozen = 0, copies = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t), *from = origin_of(g, x);
+        bool             weight = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST;
+        double          *sum = weight && from->frozen                      ? (x == from ? &frozen : &copies)
+                               : weight                                    ? &weights
+                               : x->role == CM_ROLE_PARAMETER_GRADIENT     ? &gradients
+                               : x->role == CM_ROLE_STATE                  ? &states
+                                                                           : NULL;
         if (x->role == CM_ROLE_PARAMETER && !x->frozen) numbers += cm_tensor_elements(x).c[0];
-        bool trained = !x->frozen && !(x->producer >= 0 && m->step->nodes[x->producer].op == CM_OP_UNPACK);
-        if (sum && x->storage == t && trained) *sum += cm_tensor_bytes(x).c[0];
+        if (x->producer >= 0 && g->nodes[x->producer].op == CM_OP_UNPACK) continue;
+        if (x->role == CM_ROLE_CAST && !outlives_forward(g, x)) continue;
+        if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
     m->buffered = m->runtime == CM_RUNTIME_MEGATRON;
-    m->gradient_bytes = gradients / numbers * cm__gradient_copies(m->step, m->runtime);
+    m->gradient_bytes = gradients / numbers * cm__gradient_copies(g, m->runtime);
     m->state_bytes = states / numbers;
+    m->frozen_copies = frozen > 0 ? 1 + copies / frozen : 1;
 }
 
 static void find_kept(cm__model *m)

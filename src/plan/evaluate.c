@@ -184,7 +184,7 @@ static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *
     bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
     double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (p->zero >= 2 ? replicas : 1);
     double weights = fsdp && p->zero == 3 ? 0 : m->weight_bytes / (p->zero >= 3 ? replicas : 1);
-    double frozen = h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
+    double frozen = m->frozen_copies * h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
     /* one layer's weights are in use, the next layer's are transferred */
     if (p->offload_weights) weights *= fmin(1, 2 / h->layers), frozen *= fmin(1, 2 / h->layers);
     double buckets = buckets_of(m, p, m->gradient_bytes * h->parameters);
