@@ -135,7 +135,7 @@ bool cm__time_plan(cm__finding *f, const cm_plan *plan, cm_prediction_info *info
                                   .fabric = f->o->fabric};
     cm_prediction           *prediction;
     if (cm__execution_applies(f->device, f->m->runtime)) return false;
-    cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){0},
+    cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){.no_operators = true},
                                        f->m->shared ? find_common(&wanted) : NULL, &prediction, f->ctx->diag));
     *info = *cm_prediction_get_info(prediction);
     info->loading.dataset = info->loading.host = NULL; /* owned by the prediction */

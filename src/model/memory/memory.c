@@ -241,8 +241,12 @@ static void describe_peaks(cm_footprint *f, cm__alive alive, cm__ctx *scratch)
     const cm__summits *s = &f->summits;
     bool              *peak = cm__alloc_array(scratch, (size_t)f->n_nodes + 1, sizeof *peak);
     f->peaks = cm__alloc_array(f->ctx, (size_t)s->count + 1, sizeof *f->peaks);
-    for (int32_t i = 0; i < s->count; i++) peak[s->list[i].node] = true;
-    for (int32_t node; (node = cm__alive_next(&alive)) >= 0;)
+    int32_t            last = -1;
+    for (int32_t i = 0; i < s->count; i++) {
+        peak[s->list[i].node] = true;
+        if (s->list[i].node > last) last = s->list[i].node;
+    }
+    for (int32_t node = -1; node < last && (node = cm__alive_next(&alive)) >= 0;)
         for (int32_t i = 0; peak[node] && i < s->count; i++)
             if (s->list[i].node == node) memcpy(f->peaks[i].of, alive.now, sizeof alive.now);
 }
