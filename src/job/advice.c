@@ -57,8 +57,8 @@ static void advise(cm_job *j, bool time, bool money)
                                            cm__job_time_text(j, e->time_s))
                               : "";
     if (money)
-        more = cm__format(j->ctx, "%s%sthe budget from %s to %s USD", more, time ? " and " : "", money_text(j, o->budget_usd),
-                          money_text(j, ceil(e->cost_usd)));
+        more = cm__format(j->ctx, "%s%sthe budget from %s to %s USD", more, time ? " and " : "",
+                          money_text(j, o->budget_usd), money_text(j, ceil(e->cost_usd)));
     a.text = cm__format(j->ctx, "raise %s: %s", more, where_text(j, e));
     j->advices[j->n_advices++] = a;
 }
