@@ -80,6 +80,8 @@ bool job_makes_sense(const settings *s)
     if (!j->max_devices && other)
         say("rank: --clusters, --within, --budget, --global-batch, --queue, --job-script, "
             "--fewest-devices, --largest, --tokens-per-parameter and --carbon need --max-devices N");
+    else if (j->queue && !j->clusters)
+        say("rank: --queue is a queue of a facility: name its cluster, such as --clusters polaris");
     else if (s->largest && !(j->within_s > 0) && !(j->budget_usd > 0))
         say("rank: --largest needs a limit: --within TIME, --budget USD or both");
     else if (s->per_parameter > 0 && (s->rank.tokens > 0 || s->rank.samples > 0))

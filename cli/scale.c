@@ -7,7 +7,7 @@ int run_scale(settings *s)
     cm__scale_report *report;
     cm_diag           diag = {0};
     if (!s->device || !s->scale.n_counts) {
-        say(s->device ? "scale needs -n N,N,...: numbers of devices"
+        say(s->device ? "scale needs -n N,N,...: numbers of devices, such as -n 1,2,4,8"
                       : "scale needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }

@@ -1,4 +1,5 @@
 // app.js - asks the question that form and URL contain, shows the answer, and keeps the URL and the browser's history up to date.
+// The page loads it before the scripts that show answers, so that the program computes the first answer while they load.
 'use strict';
 (() => {
   let asked = 0,
@@ -7,6 +8,7 @@
     shownQuestion = {},
     details = new Map(),
     waiting = null;
+  const loaded = new Promise(done => addEventListener('DOMContentLoaded', done)); // all scripts
 
   // ---- states: waiting, problem, answer
 
@@ -180,6 +182,7 @@
       const begin = performance.now(),
         answer = await Api.ask('/api/rank', Question.query(q)),
         took = performance.now() - begin;
+      await loaded;
       if (turn !== asked) return;
       rank = answer;
       shownQuestion = q;
@@ -204,7 +207,7 @@
       if (!$('problem').hidden) settle('');
       if (all) showRanking();
       showView();
-    } else ask(false, kept);
+    } else return ask(false, kept);
   }
 
   async function upload(file) {
@@ -319,7 +322,7 @@
   );
 
   (async () => {
-    recall(); // the lists below are not needed for the first answer
+    await recall(); // before the lists below, which it does not need
     try {
       const [models, devices] = await Promise.all([Api.ask('/api/models'), Api.ask('/api/devices')]);
       $('models').replaceChildren(...models.models.map(m => new Option(m.title, m.id)));

@@ -62,9 +62,11 @@ static void check_products(cm__ctx *ctx, const cm_graph *g, int32_t tp)
     double whole = 0, all = 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         cm_class c = cm__class(&g->nodes[i]);
-        double   flop = cm__poly_at(&g->nodes[i].flop, 1);
-        if (c == CM_CLASS_CONV || c == CM_CLASS_RNN) whole += flop;
-        if (c == CM_CLASS_CONV || c == CM_CLASS_RNN || c == CM_CLASS_GEMM || c == CM_CLASS_ATTENTION) all += flop;
+        bool     replicated = c == CM_CLASS_CONV || c == CM_CLASS_RNN;
+        if (!replicated && c != CM_CLASS_GEMM && c != CM_CLASS_ATTENTION) continue;
+        double flop = cm__poly_at(&g->nodes[i].flop, 1);
+        if (replicated) whole += flop;
+        all += flop;
     }
     if (whole > all / 2)
         cm__fail(ctx, CM_ERR_UNSUPPORTED,

@@ -27,10 +27,18 @@ static const cm_job_entry *nearest(const cm_job *j, bool time, bool money)
     return best;
 }
 
-static const char *time_text(const cm_job *j, double time_s)
+const char *cm__job_time_text(const cm_job *j, double time_s)
 {
     if (time_s >= 1000 * DAY) return cm__format(j->ctx, "%.0f days", time_s / DAY);
     return time_s < 2 * DAY ? cm__format(j->ctx, "%.3g h", time_s / HOUR) : cm__format(j->ctx, "%.3g days", time_s / DAY);
+}
+
+#define MILLION 1e6
+
+static const char *money_text(const cm_job *j, double usd)
+{
+    if (usd < MILLION) return cm__format(j->ctx, "%.0f", usd);
+    return cm__format(j->ctx, usd < 1000 * MILLION ? "%.3g million" : "%.0f million", ceil(usd / MILLION * 100) / 100);
 }
 
 static const char *where_text(const cm_job *j, const cm_job_entry *e)
@@ -45,12 +53,12 @@ static void advise(cm_job *j, bool time, bool money)
     const cm_job_entry   *e = nearest(j, time, money);
     if (!e) return;
     cm_job_advice a = {.within_s = time ? e->time_s : NAN, .budget_usd = money ? e->cost_usd : NAN, .entry = e};
-    const char   *more = time ? cm__format(j->ctx, "the deadline from %s to %s", time_text(j, o->within_s),
-                                           time_text(j, e->time_s))
+    const char   *more = time ? cm__format(j->ctx, "the deadline from %s to %s", cm__job_time_text(j, o->within_s),
+                                           cm__job_time_text(j, e->time_s))
                               : "";
     if (money)
-        more = cm__format(j->ctx, "%s%sthe budget from %.0f to %.0f USD", more, time ? " and " : "", o->budget_usd,
-                          ceil(e->cost_usd));
+        more = cm__format(j->ctx, "%s%sthe budget from %s to %s USD", more, time ? " and " : "",
+                          money_text(j, o->budget_usd), money_text(j, ceil(e->cost_usd)));
     a.text = cm__format(j->ctx, "raise %s: %s", more, where_text(j, e));
     j->advices[j->n_advices++] = a;
 }

@@ -114,6 +114,7 @@ void cm__job_read_size(cm_job *job);
 void cm__job_make_entries(cm_job *job);
 void cm__job_sort(cm_job *job);
 /* advice.c */
+const char *cm__job_time_text(const cm_job *job, double time_s); /* "5.1 h", "3.2 days" */
 void cm__job_advise(cm_job *job);
 
 #endif

@@ -57,8 +57,9 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
                            : "a number that the objective needs is unknown";
     } else if (late || dear || failed) {
         e->at.state = CM_RANK_OVER;
-        e->at.reason = late && dear ? cm__format(j->ctx, "takes %.3g h and costs %.0f USD", e->at.hours, e->cost_usd)
-                       : late       ? cm__format(j->ctx, "takes %.3g h, more than %.3g", e->at.hours, o->within_s / HOUR)
+        const char *takes = cm__job_time_text(j, e->time_s);
+        e->at.reason = late && dear ? cm__format(j->ctx, "takes %s and costs %.0f USD", takes, e->cost_usd)
+                       : late ? cm__format(j->ctx, "takes %s, more than %s", takes, cm__job_time_text(j, o->within_s))
                        : dear ? cm__format(j->ctx, "costs %.0f USD, more than %.0f", e->cost_usd, o->budget_usd)
                               : cm__format(j->ctx, "its %s does not meet the condition", failed);
     }

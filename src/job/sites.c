@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/what_if.h"
 #include "job/job.h"
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
@@ -42,16 +43,19 @@ static bool all_devices(const cm_job *j)
     return !j->options.rank.devices || strcmp(j->options.rank.devices, "all") == 0;
 }
 
-static bool in_list(const char *list, const char *name)
+/* Calls visit() for each device of the question that a provider or cluster has under this name: the device, and the same one
+   with other numbers (--what-if). */
+static void each_asked(cm_job *j, const char *name, void (*visit)(cm_job *j, const char *name, const void *user),
+                       const void *user)
 {
-    for (const char *at = list; *at;) {
+    if (all_devices(j)) visit(j, name, user);
+    for (const char *at = all_devices(j) ? "" : j->options.rank.devices; *at;) {
         size_t length = strcspn(at, ",");
-        char   one[256];
-        snprintf(one, sizeof one, "%.*s", (int)length, at);
-        if (cm__same_name(one, name)) return true;
+        char  *one = cm__text_copy_n(j->ctx, at, length);
+        char  *base = cm__text_copy_n(j->ctx, at, strcspn(one, (const char[]){CM__WHAT_IF, 0}));
+        if (cm__same_name(base, name)) visit(j, one, user);
         at += length + (at[length] == ',');
     }
-    return false;
 }
 
 /* ---- searches --------------------------------------------------------------------------------------------------- */
@@ -117,19 +121,28 @@ static bool suits(const cm_job *j, const cm__offer *offer)
 {
     const cm_rank_options *o = &j->options.rank;
     if (o->provider && !strcasestr(offer->provider, o->provider)) return false;
-    if (o->price_basis != CM_BASIS_ANY && strcmp(offer->basis, cm_basis_name(o->price_basis)) != 0) return false;
-    return all_devices(j) || in_list(o->devices, offer->device);
+    return o->price_basis == CM_BASIS_ANY || strcmp(offer->basis, cm_basis_name(o->price_basis)) == 0;
+}
+
+static void add_offer(cm_job *j, const char *name, const void *offer)
+{
+    add_site(j, device_of(j, name), ((const cm__offer *)offer)->cluster, offer);
 }
 
 static void add_cloud(cm_job *j)
 {
     for (int32_t i = 0; i < j->offers.count; i++) {
         const cm__offer *offer = &j->offers.list[i];
-        if (suits(j, offer)) add_site(j, device_of(j, offer->device), offer->cluster, offer);
+        if (suits(j, offer)) each_asked(j, offer->device, add_offer, offer);
     }
 }
 
 static void free_cluster(void *cluster) { cm_cluster_free(cluster); }
+
+static void add_in_cluster(cm_job *j, const char *device, const void *cluster)
+{
+    add_site(j, device_of(j, device), cluster, NULL);
+}
 
 static void add_cluster(cm_job *j, const char *name)
 {
@@ -140,9 +153,7 @@ static void add_cluster(cm_job *j, const char *name)
     }
     cm__pass_on(j->ctx, cm_cluster_load(name, &cluster, j->ctx->diag));
     cm__defer(j->ctx, free_cluster, cluster);
-    const cm_cluster_info *info = cm_cluster_get_info(cluster);
-    if (all_devices(j) || in_list(j->options.rank.devices, info->device))
-        add_site(j, device_of(j, info->device), name, NULL);
+    each_asked(j, cm_cluster_get_info(cluster)->device, add_in_cluster, name);
 }
 
 /* A device in nodes that the user describes: "node=8,net=800Gb". */

@@ -62,7 +62,8 @@ static void choose_batch(cm_job *j, const cm_graph *forward, double epoch)
 {
     j->info.global_batch = j->options.global_batch;
     if (j->info.global_batch) return;
-    double batch = fmin(recipe_batch(j, forward), fmax(epoch / UPDATES_LEAST, BATCH_LEAST));
+    double recipe = exp2(round(log2(recipe_batch(j, forward)))); /* 2M tokens are 244 sequences of 8,192: 256 */
+    double batch = fmin(recipe, fmax(epoch / UPDATES_LEAST, BATCH_LEAST));
     j->info.global_batch = power_below(fmax(1, fmin(batch, epoch)));
     j->info.batch_assumed = true;
 }

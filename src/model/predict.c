@@ -46,16 +46,22 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+static void sum_phases(cm_prediction_info *info, const cm__dispatch *d, const cm__timed *timed)
+{
+    for (int32_t i = 0; i < d->n_of; i++)
+        info->phase_s[d->g->nodes[d->node[i]].phase] += timed[d->of[i]].time_s;
+}
+
 static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed)
 {
+    sum_phases(&p->info, d, timed);
     p->ops = cm__alloc_array(p->ctx, (size_t)d->n_of, sizeof *p->ops);
     p->missing = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
     cm_op_time *once = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *once);
     for (int32_t i = 0; i < d->n_calls; i++) once[i] = op_of(p, d, timed, i);
     for (int32_t i = 0; i < d->n_of; i++) {
         p->ops[p->n_ops] = once[d->of[i]];
-        p->ops[p->n_ops].node = d->node[i];
-        p->info.phase_s[d->g->nodes[d->node[i]].phase] += p->ops[p->n_ops++].time_s;
+        p->ops[p->n_ops++].node = d->node[i];
     }
     for (int32_t i = 0; i < d->n_calls; i++) {
         if (timed[i].how == CM_HOW_MEASURED) continue;
@@ -232,7 +238,8 @@ static void share_norms(cm_prediction_info *i, const cm_graph *step, const cm_fa
 }
 
 static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_device *device,
-                            const cm_predict_options *o, const cm__loading *loading, const cm__common *common)
+                            const cm_predict_options *o, const cm__loading *loading, const cm__prepared *prepared,
+                            const cm__common *common)
 {
     const cm_plan *plan = &p->info.plan;
     cm__timed     *timed;
@@ -247,7 +254,8 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, common, &p->info, &timed);
-        list_ops(p, m.calls, timed);
+        if (prepared->no_operators) sum_phases(&p->info, m.calls, timed);
+        else list_ops(p, m.calls, timed);
         for (int phase = 0; phase < CM_PHASES; phase++)
             if (phase != CM_UPDATE) p->info.phase_s[phase] *= (double)plan->accumulate / plan->pp;
     }
@@ -314,7 +322,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
     if (whole) cm__plan_check_execution(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
-        predict_by_plan(p, step, device, o, &loading, common);
+        predict_by_plan(p, step, device, o, &loading, prepared, common);
         return;
     }
     if (!whole) {

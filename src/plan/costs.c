@@ -26,24 +26,44 @@ static void find_shape(cm__model *m)
     }
 }
 
+/* The parameter of which a tensor is a copy in another type, or the tensor itself. */
+static const cm_tensor *origin_of(const cm_graph *g, const cm_tensor *x)
+{
+    while (x->role == CM_ROLE_CAST && x->producer >= 0 && g->nodes[x->producer].n_inputs > 0)
+        x = cm__in(g, &g->nodes[x->producer], 0);
+    return x;
+}
+
+/* True: it is in memory when backward begins. Backward of a frozen weight may make its own copy. */
+static bool outlives_forward(const cm_graph *g, const cm_tensor *x)
+{
+    bool made = x->born < 0 || g->nodes[x->born].phase == CM_FORWARD;
+    return made && (x->dies >= g->n_nodes || (x->dies >= 0 && g->nodes[x->dies].phase != CM_FORWARD));
+}
+
 static void find_bytes(cm__model *m)
 {
-    double numbers = 0, weights = 0, gradients = 0, states = 0;
-    for (int32_t t = 0; t < m->step->n_tensors; t++) {
-        const cm_tensor *x = cm__t(m->step, t);
-        double          *sum = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST ? &weights
-                               : x->role == CM_ROLE_PARAMETER_GRADIENT                 ? &gradients
-                               : x->role == CM_ROLE_STATE                              ? &states
-                                                                                       : NULL;
+    const cm_graph *g = m->step;
+    double          numbers = 0, weights = 0, gradients = 0, states = 0, frozen = 0, copies = 0;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        const cm_tensor *x = cm__t(g, t), *from = origin_of(g, x);
+        bool             weight = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST;
+        double          *sum = weight && from->frozen                      ? (x == from ? &frozen : &copies)
+                               : weight                                    ? &weights
+                               : x->role == CM_ROLE_PARAMETER_GRADIENT     ? &gradients
+                               : x->role == CM_ROLE_STATE                  ? &states
+                                                                           : NULL;
         if (x->role == CM_ROLE_PARAMETER && !x->frozen) numbers += cm_tensor_elements(x).c[0];
-        bool trained = !x->frozen && !(x->producer >= 0 && m->step->nodes[x->producer].op == CM_OP_UNPACK);
-        if (sum && x->storage == t && trained) *sum += cm_tensor_bytes(x).c[0];
+        if (x->producer >= 0 && g->nodes[x->producer].op == CM_OP_UNPACK) continue;
+        if (x->role == CM_ROLE_CAST && !outlives_forward(g, x)) continue;
+        if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
     m->buffered = m->runtime == CM_RUNTIME_MEGATRON;
-    m->gradient_bytes = gradients / numbers * cm__gradient_copies(m->step, m->runtime);
+    m->gradient_bytes = gradients / numbers * cm__gradient_copies(g, m->runtime);
     m->state_bytes = states / numbers;
+    m->frozen_copies = frozen > 0 ? 1 + copies / frozen : 1;
 }
 
 static void find_kept(cm__model *m)
@@ -105,20 +125,21 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->boundary_bytes += weight * p->boundary_bytes;
     sum->launches += weight * p->launches;
     sum->forward_launches += weight * p->forward_launches;
+    sum->units += weight * p->units;
 }
 
-/* Forward time that selective recomputation repeats. */
-static double repeated_time(const cm__model *m, const cm__step_model *s, const cm__timed *timed)
+/* Adds forward calls of a layer that selective recomputation repeats. */
+static void add_repeated(const cm__model *m, const cm__step_model *s, const cm__timed *timed, cm__cost *c)
 {
-    double sum = 0;
     for (int32_t i = 0; i < s->calls->n_of; i++) {
         int32_t        at = s->calls->node[i];
         const cm_node *n = &m->step->nodes[at];
         bool           again = m->keeps ? n->block >= 0 && !m->keeps[at] : cm__class(n) == CM_CLASS_ATTENTION;
-        if (n->phase == CM_FORWARD && again)
-            sum += cm__twin_count(s->calls->twins, m->step, m->part, at) * timed[s->calls->of[i]].time_s;
+        if (n->phase != CM_FORWARD || !again || m->layers < 1) continue;
+        double count = (double)cm__twin_count(s->calls->twins, m->step, m->part, at) / m->layers;
+        c->again_s += count * timed[s->calls->of[i]].time_s;
+        c->again_launches += count * timed[s->calls->of[i]].launches;
     }
-    return m->layers > 0 ? sum / m->layers : 0;
 }
 
 /* Bytes of a layer that selective recomputation keeps. */
@@ -169,6 +190,7 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
         m->shared ? cm__shared_layers(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
                                               &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
+    m->steps[m->n_steps].updates = 0; /* a small part of an iteration, if devices share it or micro-batches precede it */
     return &m->steps[m->n_steps++];
 }
 
@@ -202,7 +224,7 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
     add_part(&c.first, &c.parts.all[0], 1);
     add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
     for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
-    c.again_s = repeated_time(m, s, timed);
+    add_repeated(m, s, timed, &c);
     add_memory(m, s, &c);
     m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
     m->costs[m->n_costs] = c;

@@ -53,12 +53,17 @@ static const char *reason_of(const counting *c, int32_t devices, int64_t global_
                       cm__binary(least, sizeof least, c->best.least_bytes));
 }
 
-/* True: a plan that needs no more memory has been found not to fit: the same one with a smaller micro-batch, or one of
-   the same kind with a smaller estimate. */
+/* A plan of the list whose time is predicted, and whose memory is not known yet. */
+typedef struct timed_plan {
+    int32_t            at; /* in the list of the best estimates */
+    cm_prediction_info info;
+} timed_plan;
+
+/* True: a plan that needs no more memory has been found not to fit: one of the same kind with a smaller estimate. */
 static bool hopeless(const counting *c, const bool *failed, int32_t at)
 {
     const cm__scored *x = &c->best.list[at];
-    for (int32_t i = 0; i < at; i++) {
+    for (int32_t i = 0; i < c->best.count; i++) {
         const cm__scored *f = &c->best.list[i];
         bool              same = f->plan.recompute == x->plan.recompute && f->plan.zero == x->plan.zero;
         if (failed[i] && same && f->peak_bytes <= x->peak_bytes) return true;
@@ -66,26 +71,52 @@ static bool hopeless(const counting *c, const bool *failed, int32_t at)
     return false;
 }
 
-/* True: the plan is slower than the one found before, so that its memory does not matter. */
-static bool is_slower(cm__finding *finding, const cm__count *count, const cm_plan *plan)
+static int32_t fastest_of(const timed_plan *plans, int32_t count)
 {
-    double step_s;
-    return count->fits && cm__time_plan(finding, plan, &step_s) && step_s >= count->best.found.step_time_s;
+    int32_t best = 0;
+    for (int32_t i = 1; i < count; i++)
+        if (plans[i].info.step_time_s < plans[best].info.step_time_s) best = i;
+    return best;
 }
 
-/* Predicts the plans in the order of their estimates until one fits; those without estimates, several. */
-static void predict_best(counting *c, cm__finding *finding, cm__count *count)
+/* Removes plans that cannot fit, since another one did not. Returns the number of the others. */
+static int32_t drop_hopeless(const counting *c, const bool *failed, timed_plan *plans, int32_t count)
 {
-    int32_t enough = c->m->whole ? TRIED : c->native ? TRIED_NATIVE : TRIED_KERNELS;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; i++)
+        if (!hopeless(c, failed, plans[i].at)) plans[kept++] = plans[i];
+    return kept;
+}
+
+/* Times the plans of the best estimates, and computes the memory of the fastest one only, until one fits: memory takes
+   twice as long as time. */
+static void predict_fastest(counting *c, cm__finding *finding, cm__count *count)
+{
+    timed_plan plans[TRIED_KERNELS];
+    bool       failed[CM__KEPT] = {false};
+    for (int32_t next = 0, timed = 0; !count->fits;) {
+        for (; timed < TRIED_KERNELS && next < c->best.count; next++) {
+            if (hopeless(c, failed, next)) continue;
+            plans[timed].at = next;
+            cm__time_plan(finding, &c->best.list[next].plan, &plans[timed++].info);
+        }
+        if (!timed) return;
+        const timed_plan *x = &plans[fastest_of(plans, timed)];
+        count->fits = cm__find_plan(finding, &c->best.list[x->at].plan, &x->info, &count->best);
+        failed[x->at] = !count->fits;
+        timed = drop_hopeless(c, failed, plans, timed);
+    }
+}
+
+/* Predicts several plans of devices that have no estimates, or only rough ones. */
+static void predict_several(counting *c, cm__finding *finding, cm__count *count)
+{
+    int32_t enough = c->m->whole ? TRIED : TRIED_NATIVE;
     bool    failed[CM__KEPT] = {false};
     for (int32_t i = 0, fitting = 0; i < c->best.count && fitting < enough; i++) {
         cm__outcome out;
         if (!c->m->whole && hopeless(c, failed, i)) continue;
-        if (is_slower(finding, count, &c->best.list[i].plan)) {
-            fitting++;
-            continue;
-        }
-        failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, &out);
+        failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, NULL, &out);
         if (failed[i]) continue;
         fitting++;
         if (!count->fits || out.found.step_time_s < count->best.found.step_time_s) count->best = out;
@@ -109,7 +140,8 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
         o.devices = counts[i].devices;
         cm__plan_needs(ctx, o.fabric, o.devices);
         cm__space(c.m, o.devices, o.global_batch, visit, &c);
-        predict_best(&c, &finding, &counts[i]);
+        if (c.m->whole || c.native) predict_several(&c, &finding, &counts[i]);
+        else predict_fastest(&c, &finding, &counts[i]);
         if (!counts[i].fits) counts[i].reason = reason_of(&c, o.devices, o.global_batch);
     }
 }

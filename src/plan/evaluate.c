@@ -87,8 +87,16 @@ static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
         p.backward_s += p.forward_s;
         p.backward_comm_s += p.forward_comm_s;
         if (p.launches > 0) p.host_s *= 1 + p.forward_launches / p.launches;
-    } else if (recompute == CM_RECOMPUTE_SELECTIVE) p.backward_s += c->again_s;
+    } else if (recompute == CM_RECOMPUTE_SELECTIVE) {
+        p.backward_s += c->again_s;
+        if (p.launches > 0) p.host_s *= 1 + c->again_launches / p.launches;
+    }
     return p;
+}
+
+static double host_time(const cm__cost *c, const cm__part *part, const cm_plan *p)
+{
+    return part->host_s + cm__part_shard_host(&c->parts, part, p);
 }
 
 static double stage_time(const cm__cost *c, double device_s, double host_s, double parameters, int32_t accumulate)
@@ -101,18 +109,18 @@ static double stage_time(const cm__cost *c, double device_s, double host_s, doub
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
 {
     cm__part layer = layer_of(c, p->recompute);
-    layer.host_s += cm__part_shard_host(&c->parts, &layer, p);
-    double   each = (double)m->layers / p->pp, inner = each * device_time(&layer), host = each * layer.host_s;
+    double   each = (double)m->layers / p->pp, inner = each * device_time(&layer), host = each * host_time(c, &layer, p);
+    double   first_host_s = host_time(c, &c->first, p), last_host_s = host_time(c, &c->last, p);
     double   numbers = each * layer.parameters, first_s = device_time(&c->first), last_s = device_time(&c->last);
     int32_t  count = p->accumulate;
     bool     one = p->pp == 1;
     double   tied = one ? 0 : c->parts.tied_parameters;
     double   head_s = inner + first_s + (one ? last_s : 0);
-    double   head_host_s = host + c->first.host_s + (one ? c->last.host_s : 0);
+    double   head_host_s = host + first_host_s + (one ? last_host_s : 0);
     double   head = stage_time(c, head_s, head_host_s,
                                numbers + c->first.parameters + (one ? c->last.parameters : 0), count);
     double   tail = one ? 0
-                        : stage_time(c, inner + last_s, host + c->last.host_s,
+                        : stage_time(c, inner + last_s, host + last_host_s,
                                      numbers + c->last.parameters + tied, count);
     double   middle = p->pp > 2 ? stage_time(c, inner, host, numbers, count) : 0;
     bool     at_tail = tail > head;
@@ -176,7 +184,7 @@ static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *
     bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
     double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (p->zero >= 2 ? replicas : 1);
     double weights = fsdp && p->zero == 3 ? 0 : m->weight_bytes / (p->zero >= 3 ? replicas : 1);
-    double frozen = h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
+    double frozen = m->frozen_copies * h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
     /* one layer's weights are in use, the next layer's are transferred */
     if (p->offload_weights) weights *= fmin(1, 2 / h->layers), frozen *= fmin(1, 2 / h->layers);
     double buckets = buckets_of(m, p, m->gradient_bytes * h->parameters);
@@ -239,8 +247,11 @@ typedef struct at_place {
     place_memory     h;
 } at_place;
 
-static at_place place_of(const cm__model *m, int32_t cost, const cm_plan *p)
+/* zero: FSDP's modules take time of the host if it shards weights. */
+static at_place place_of(const cm__model *m, int32_t cost, cm_plan plan, int32_t zero)
 {
+    const cm_plan  *p = &plan;
+    plan.zero = zero;
     const cm__cost *c = &m->costs[cost];
     at_place        at = {.m = m, .st = stages_of(m, c, p)};
     at.w = cm__waits_new(&c->parts, &at.st, p, m->fabric);
@@ -270,7 +281,8 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
                   cm__best *best)
 {
     cm_plan  p = place->plan;
-    at_place own = place_of(m, place->cost, &p), sharded = m->sharded ? place_of(m->sharded, place->sharded, &p) : own;
+    int32_t  sharded = m->sharded ? place->sharded : place->cost;
+    at_place at[4] = {place_of(m, place->cost, p, 0)};
     unsigned early = overlaps(m, &p);
     bool     offloads = !m->usual && !shards_states_only(m);
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
@@ -280,19 +292,24 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
                                          .index = index, .plan = p});
         return;
     }
+    at[1] = at[2] = at[0];
+    if (stages_of_zero(m, &p) > 2) {
+        if (m->sharded) at[2] = place_of(m->sharded, sharded, p, 2);
+        at[3] = place_of(m->sharded ? m->sharded : m, sharded, p, 3);
+    }
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
         if (v == 0 ? p.pp == 1 || m->usual : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;
         p.interleave = v ? v : 1;
         for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
-            const at_place *at = p.zero >= 2 ? &sharded : &own;
+            const at_place *here = &at[p.zero];
             for (unsigned choice = 0; choice < 8 * early; choice++) {
                 if (!offloads && choice & 7) continue;
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;
                 p.overlap = choice & 8;
-                try_plan(at->m, &at->h, &at->st, &at->w, &p, index++, score, user, best);
+                try_plan(here->m, &here->h, &here->st, &here->w, &p, index++, score, user, best);
             }
         }
     }

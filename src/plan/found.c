@@ -114,33 +114,36 @@ static bool surely_exceeds(const cm_step *step, const cm_plan *plan)
     return !use.fits;
 }
 
-/* The time of a plan that does not fit is not needed. */
-static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count, cm__outcome *out)
+/* The time of a plan that does not fit is not needed. known: the time, if it has been predicted before; NULL: not. */
+static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count,
+                         const cm_prediction_info *known, cm__outcome *out)
 {
     out->use.fits = false;
     if (!by_count && surely_exceeds(step, plan)) return CM_OK;
     cm_status status = by_count ? cm_step_memory(step, plan->micro_batch, &out->use, f->ctx->diag)
                                 : cm__step_sure_memory(step, plan->micro_batch, &out->use, f->ctx->diag);
     if (status || !(by_count || out->use.fits)) return status;
-    return cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
+    if (known) out->info = *known;
+    return known ? CM_OK : cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
 }
 
-bool cm__time_plan(cm__finding *f, const cm_plan *plan, double *step_s)
+bool cm__time_plan(cm__finding *f, const cm_plan *plan, cm_prediction_info *info)
 {
     const cm_train_options   train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     wanting                  wanted = {f, step_with(f, &train), plan};
     const cm_predict_options o = {.batch = plan->micro_batch, .runtime = f->m->runtime, .plan = *plan,
                                   .fabric = f->o->fabric};
     cm_prediction           *prediction;
-    if (!f->m->shared || cm__execution_applies(f->device, f->m->runtime)) return false;
-    cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){0}, find_common(&wanted),
-                                       &prediction, f->ctx->diag));
-    *step_s = cm_prediction_get_info(prediction)->step_time_s;
+    if (cm__execution_applies(f->device, f->m->runtime)) return false;
+    cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){.no_operators = true},
+                                       f->m->shared ? find_common(&wanted) : NULL, &prediction, f->ctx->diag));
+    *info = *cm_prediction_get_info(prediction);
+    info->loading.dataset = info->loading.host = NULL; /* owned by the prediction */
     cm_prediction_free(prediction);
     return true;
 }
 
-bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
+bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out)
 {
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
@@ -150,7 +153,7 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, cm__outcome *out)
     bool     by_count = f->m->whole && cm_device_get_info(f->device)->style != CM_STYLE_KERNELS;
     cm_step *on_device;
     cm__pass_on(f->ctx, cm__step_new_in(&shared, f->device, &options, &on_device, f->ctx->diag));
-    cm_status status = predict(f, on_device, plan, by_count, out);
+    cm_status status = predict(f, on_device, plan, by_count, known, out);
     cm_step_free(on_device);
     if (by_count && status == CM_ERR_FIT) return false; /* the chips of a copy do not hold one sample's step */
     cm__pass_on(f->ctx, status);

@@ -232,7 +232,7 @@ static void take_best(searching *s, cm_search *search)
     for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
         cm__outcome out;
         if (s->o->distinct && listed(search, &s->best.list[i].plan)) continue;
-        if (!cm__find_plan(&finding, &s->best.list[i].plan, &out)) continue;
+        if (!cm__find_plan(&finding, &s->best.list[i].plan, NULL, &out)) continue;
         cm_found f = out.found;
         if (gains_nothing(search, &f)) continue;
         int32_t at = search->n_found++;

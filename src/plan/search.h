@@ -38,7 +38,7 @@ typedef struct cm__cost {
     double   samples; /* samples of a micro-batch that one device has; a fraction with context parallelism */
     int32_t  cp, ep;
     cm__part first, layer, last;
-    double   again_s; /* forward time per layer that selective recomputation repeats */
+    double   again_s, again_launches; /* forward calls of a layer that selective recomputation repeats */
     /* activations per layer: all, those that selective recomputation keeps, the layer's input */
     double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
@@ -62,6 +62,7 @@ typedef struct cm__model {
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* per parameter */
+    double           frozen_copies; /* bytes of frozen weights and their copies in other types, over those of the weights */
     double           capacity_bytes, reserve_bytes;
     cm__units        units;    /* of ZeRO 2 and 3 */
     const bool      *keeps;    /* per node: selective recomputation keeps its outputs; NULL: it repeats attention */
@@ -138,10 +139,11 @@ typedef struct cm__outcome {
     cm_memory_use      use;
 } cm__outcome;
 
-/* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. */
-bool cm__find_plan(cm__finding *finding, const cm_plan *plan, cm__outcome *out);
+/* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. known: the result of
+   cm__time_plan(); NULL: it was not called. */
+bool cm__find_plan(cm__finding *finding, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out);
 /* The time alone, which takes a third as long; false: the device has execution rules of its own. */
-bool cm__time_plan(cm__finding *finding, const cm_plan *plan, double *step_s);
+bool cm__time_plan(cm__finding *finding, const cm_plan *plan, cm_prediction_info *info);
 
 /* counts.c */
 /* The best plan for a number of devices. */

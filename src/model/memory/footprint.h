@@ -77,6 +77,7 @@ struct cm_footprint {
     cm__piece        *whole;     /* with a plan: the pieces before it divides them */
     int32_t           n_whole;
     cm__units         units;     /* with a plan */
+    const bool       *split;     /* with a plan: tensors that tensor parallelism divides */
     cm__temporary    *temporary; /* per node, while it runs */
     cm__summits       summits;   /* over all categories, without library workspaces */
     cm__at_peak      *peaks;     /* per summit */

@@ -241,8 +241,12 @@ static void describe_peaks(cm_footprint *f, cm__alive alive, cm__ctx *scratch)
     const cm__summits *s = &f->summits;
     bool              *peak = cm__alloc_array(scratch, (size_t)f->n_nodes + 1, sizeof *peak);
     f->peaks = cm__alloc_array(f->ctx, (size_t)s->count + 1, sizeof *f->peaks);
-    for (int32_t i = 0; i < s->count; i++) peak[s->list[i].node] = true;
-    for (int32_t node; (node = cm__alive_next(&alive)) >= 0;)
+    int32_t            last = -1;
+    for (int32_t i = 0; i < s->count; i++) {
+        peak[s->list[i].node] = true;
+        if (s->list[i].node > last) last = s->list[i].node;
+    }
+    for (int32_t node = -1; node < last && (node = cm__alive_next(&alive)) >= 0;)
         for (int32_t i = 0; peak[node] && i < s->count; i++)
             if (s->list[i].node == node) memcpy(f->peaks[i].of, alive.now, sizeof alive.now);
 }
@@ -296,6 +300,9 @@ static void find_whole(cm_footprint *f)
     f->whole = cm__alloc_array(f->ctx, (size_t)f->n_whole + 1, sizeof *f->whole);
     memcpy(f->whole, f->pieces, (size_t)f->n_whole * sizeof *f->whole);
     f->units = cm__units_of(f->ctx, f->step);
+    bool *split = cm__alloc_array(f->ctx, (size_t)f->step->n_tensors + 1, sizeof *split);
+    cm__find_split(f->step, split);
+    f->split = split;
 }
 
 /* Takes them from a step with another plan. */
@@ -304,6 +311,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->strides = like->strides;
     f->whole = like->whole;
     f->units = like->units;
+    f->split = like->split;
     f->n_pieces = f->n_whole = like->n_whole;
     f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);

@@ -226,8 +226,7 @@ void cm__shard(cm_footprint *f)
     bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
     if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);
-    bool    *split = cm__alloc_array(scratch, (size_t)f->step->n_tensors + 1, sizeof *split);
-    if (p->tp > 1) cm__find_split(f->step, split);
+    const bool *split = p->tp > 1 ? f->split : cm__alloc_array(scratch, (size_t)f->step->n_tensors + 1, sizeof *split);
     cm__retain_inputs(f, scratch, last_of_backward(f->step));
     take_stage(scratch, f, split);
     cm__scratch_free(scratch);

@@ -188,6 +188,8 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
     w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes + st->frozen_bytes);
+    w.renew_s = st->frozen_bytes > 0 ? cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes)
+                                     : w.gather_s;
     w.again_s = parts->gathers_again ? w.gather_s : 0;
     cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
                 shares = {fabric, CM__REDUCE_SCATTER, group, 1};
@@ -209,7 +211,7 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     const cm__sent *sent = p->zero ? &w->scattered : &w->reduced;
     double          once = p->zero ? w->scatter_s : w->reduce_s;
     if (p->zero < 3) {
-        it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->gather_s : w->compress_s);
+        it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->renew_s : w->compress_s);
         it->hidden_s = behind ? sent->time_s - sent->after_s : 0;
         return;
     }

@@ -33,6 +33,7 @@ typedef struct cm__waits {
     double exchange_s;                      /* between two stages, one way */
     bool   exchanges_behind;                /* if stages have several chunks, another one computes meanwhile */
     double reduce_s, scatter_s, gather_s, again_s;   /* of all gradients or weights, among replicas */
+    double renew_s;                         /* gather of the weights that an update has changed */
     double tied_s;                          /* all-reduce of weights that the first and the last stage share */
     double compress_s;                      /* to compress and decompress gradients */
     cm__sent reduced, scattered;            /* in buckets while backward runs */

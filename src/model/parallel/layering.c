@@ -103,6 +103,7 @@ static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         if (x->storage != t || x->born < 0 || l->part[x->born] != middle) continue;
+        if (x->role == CM_ROLE_CAST) continue; /* a copy of a weight */
         if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
         if (g->nodes[x->dies].phase == CM_FORWARD) continue;
         bool shared = s->tp > 1 && (s->split[t] || s->sequence);

@@ -122,6 +122,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .timer = cm__timer_new(ctx, device, reference, runtime),
         .limits = limits,
         .power = power_of(device, reference),
+        .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
         .runtime = runtime,
         .matrix_flop = cm__facts_of(graph).matrix_flop,
         .host_s = host_s * slower,
@@ -200,8 +201,9 @@ cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double wa
     const cm__workload *works = cm__works_at(d, batch);
     for (int32_t i = 0; i < d->n_calls; i++) {
         const cm__sized_call *c = &d->calls[i];
+        double                often = c->op == CM__CALL_OPTIMIZER ? m->updates : 1;
         cm__load_add(&load, &m->power, c->op, cm__type_rate(c->dtype), works ? works[i] : cm__workload_of(c, batch),
-                     timed[i].time_s, d->runs[i]);
+                     timed[i].time_s, often * d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);

@@ -21,6 +21,7 @@ typedef struct cm__step_model {
     cm_runtime       runtime;
     cm_poly          matrix_flop;
     double           host_s, host_update_s, gap_s, peak_flop_s;
+    double           updates;       /* per pass: less than 1 if an update follows several micro-batches */
     double           host_launch_s; /* of a kernel that a call launches beyond the first few (step.c) */
     double           host_error; /* log error of host times */
     /* per exchange between stages, per micro-batch, per collective call */

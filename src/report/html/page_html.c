@@ -187,7 +187,9 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     const cm_ranking_info *i = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
     double      seq = i ? i->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
     const char *who = "each device at its best batch size";
-    if (p->job) who = cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
+    if (p->job && p->job_asked->max_devices > 1)
+        who = cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
+    else if (p->job) who = "one device";
     fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% "
                  "interval and sources.</p>\n", cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective),
             who, seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis),

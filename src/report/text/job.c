@@ -154,8 +154,8 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 {
     const cm_job_info    *i = cm_job_get_info(r->job);
     const cm_job_options *a = r->asked;
-    fprintf(out, "# centimani %s, where to train %s on up to %d devices\n", CM_VERSION, cm__printable(ctx, i->model),
-            a->max_devices);
+    fprintf(out, "# centimani %s, where to train %s on %s\n", CM_VERSION, cm__printable(ctx, i->model),
+            a->max_devices > 1 ? cm__format(ctx, "up to %d devices", a->max_devices) : "one device");
     fprintf(out, "# the job: %s%s, global batch %lld%s\n", i->text, i->assumed ? " (assumed: --samples, --tokens)" : "",
             (long long)i->global_batch, i->batch_assumed ? " (assumed: --global-batch)" : "");
     if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);

@@ -109,7 +109,8 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (i->ranks > 1) fprintf(out, " in each of %d ranks", i->ranks);
     fprintf(out, ", %llu fit%s\n\n", (unsigned long long)i->feasible, i->stopped ? "; search stopped early" : "");
     if (!cm_search_plans(r->search)) {
-        fprintf(out, "No plan found: %s.\n", i->reason);
+        fprintf(out, strncmp(i->reason, "no plan ", 8) == 0 ? "No plan %s.\n" : "No plan found: %s.\n",
+                i->reason + (strncmp(i->reason, "no plan ", 8) == 0 ? 8 : 0));
         return;
     }
     print_best(ctx, r, out);

@@ -13,8 +13,12 @@ static const char *seconds(cm__ctx *ctx, double s)
 void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
 {
     const cm_prediction_info *p = cm_prediction_get_info(r->predicted->prediction);
-    fprintf(out, "# centimani %s, %s beside the prediction of %s on %s\n\n", CM_VERSION, cm__printable(ctx, r->path),
+    const cm_graph           *step = r->predicted->graph->step;
+    fprintf(out, "# centimani %s, %s beside the prediction of %s on %s\n", CM_VERSION, cm__printable(ctx, r->path),
             cm__printable(ctx, r->predicted->asked.graph.model), cm_device_get_info(r->predicted->device)->name);
+    fprintf(out, "# predicted: batch %lld%s, %s, %s, %s\n\n", (long long)p->batch, cm__seq_text(ctx, step),
+            cm_precision_name(cm_graph_precision(step)), cm_optimizer_name(cm_graph_optimizer(step)),
+            cm_runtime_name(p->runtime));
     fprintf(out, "measured     %s per step now, %s in the median of %d rows\n", seconds(ctx, r->log.recent_s),
             seconds(ctx, r->log.median_s), r->log.rows);
     fprintf(out, "predicted    %s, 90 %% interval %s to %s\n", seconds(ctx, p->step_time_s), seconds(ctx, p->interval_s[0]),

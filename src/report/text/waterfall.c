@@ -157,5 +157,6 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
                "graphs would help";
     const char *power = i->clock < 0.99 ? ", at its power limit" : "";
     if (!*what) return cm__format(ctx, "the device%s", power);
+    if (*power && strcmp(what, "power limit") == 0) return "the device, at its power limit";
     return cm__format(ctx, "the device%s: mostly by %s", power, what);
 }

@@ -43,7 +43,7 @@ static void batches(void **state)
     cm_job_options o = h100(1);
     o.global_batch = 0;
     o.rank.samples = 1e9;
-    assert_int_equal(info_of(GPT, o).global_batch, 2048); /* the power of two below 0.5e6 / 128 = 3906 */
+    assert_int_equal(info_of(GPT, o).global_batch, 4096); /* the power of two nearest to 0.5e6 / 128 = 3906 */
     assert_int_equal(info_of("resnet18", o).global_batch, 2048);
     o.rank.train.tuning.rank = 8;
     assert_int_equal(info_of(GPT, o).global_batch, 128);

@@ -11,15 +11,28 @@ typedef struct fixture {
     cm__model *m;
 } fixture;
 
-static fixture made(const char *spec)
+static cm_graph *trained(const char *spec, const cm_train_options *train)
+{
+    cm_graph *forward = loaded(spec), *step;
+    if (cm_graph_train(forward, train, &step, &diag)) fail_msg("%s", diag.reason);
+    cm_graph_free(forward);
+    return step;
+}
+
+static fixture made_as(const char *spec, const cm_train_options *train)
 {
     fixture x = {.ctx = cm__ctx_new(&diag)};
     if (setjmp(x.ctx->trap)) fail_msg("%s", diag.reason);
     x.device = a100();
     x.fabric = fabric_of(x.device);
-    x.step = step_of(spec, CM_RECOMPUTE_NONE);
+    x.step = trained(spec, train);
     x.m = cm__model_new(x.ctx, x.step, x.device, x.fabric, CM_RUNTIME_MEGATRON);
     return x;
+}
+
+static fixture made(const char *spec)
+{
+    return made_as(spec, &(cm_train_options){.precision = CM_PRECISION_FP16, .master = true});
 }
 
 static void release(fixture *x)
@@ -68,6 +81,37 @@ static void places(void **state)
     release(&x);
 }
 
+/* Autocast's 16-bit copies of weights are weights, not activations: these are proportional to the batch. */
+static void copies_of_weights(void **state)
+{
+    (void)state;
+    fixture x = made_as(GPT, &(cm_train_options){.precision = CM_PRECISION_AMP_BF16});
+    if (setjmp(x.ctx->trap)) fail_msg("%s", diag.reason);
+    cm_plan one = {.tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = 1};
+    int32_t a = cm__cost_at(x.m, &one, 1, 1), b = cm__cost_at(x.m, &one, 4, 1);
+    is(x.m->costs[b].kept_bytes, 4 * x.m->costs[a].kept_bytes);
+    assert_true(x.m->weight_bytes > 5 && x.m->weight_bytes <= 6); /* norms and embeddings have none */
+    is(x.m->frozen_copies, 1);
+    release(&x);
+}
+
+/* The copies of frozen weights belong to these, however few numbers the adapters have. */
+static void copies_of_frozen_weights(void **state)
+{
+    (void)state;
+    const char     *spec = "llama:layers=4,hidden=256,heads=8,seq=128,vocab=1024";
+    cm_step_options o = {.train = {.precision = CM_PRECISION_FP8}, .runtime = CM_RUNTIME_MEGATRON};
+    cm_device      *device;
+    assert_int_equal(cm_device_load("nvidia-h100", &device, &diag), CM_OK);
+    assert_int_equal(cm_lora_parse("r=4", &o.train.tuning, &diag), CM_OK);
+    assert_int_equal(cm_step_settle(spec, device, &o, &diag), CM_OK);
+    cm_device_free(device);
+    fixture x = made_as(spec, &o.train);
+    assert_true(x.m->weight_bytes <= 6);
+    assert_true(x.m->frozen_copies > 1.25 && x.m->frozen_copies <= 1.5); /* 8 bits beside 16; the embedding has none */
+    release(&x);
+}
+
 static void experts(void **state)
 {
     (void)state;
@@ -82,6 +126,7 @@ static void experts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_per_parameter), cmocka_unit_test(places),
+                                       cmocka_unit_test(copies_of_weights), cmocka_unit_test(copies_of_frozen_weights),
                                        cmocka_unit_test(experts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void same(void **state)
     cm__finding finding = {.ctx = ctx, .o = &o, .forward = forward, .device = d, .m = cm__model_for(ctx, forward, d, &o, NULL),
                            .iterations = 10, .usd_s = 3, .watts = 5};
     cm__outcome out;
-    assert_true(cm__find_plan(&finding, &plan, &out));
+    assert_true(cm__find_plan(&finding, &plan, NULL, &out));
     cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
     cm_prediction_info info = predicted(step, d, f, plan);
     assert_true(out.info.step_time_s == info.step_time_s);

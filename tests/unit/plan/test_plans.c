@@ -96,7 +96,7 @@ static void goals(void **state)
 }
 
 /* A copy of GPT-2 XL needs 32 Bow IPUs if the compiler chooses, and Emani et al. 2024 ran it on four; Llama 2 13B does
-   not fit one Gaudi 2. Without pipelines the search found no plan for either. */
+   not fit one Gaudi 2, whose best plan shards weights. Without pipelines the search found no plan for the IPUs. */
 static void machines_with_an_execution_model_take_stages(void **state)
 {
     (void)state;
@@ -116,7 +116,7 @@ static void machines_with_an_execution_model_take_stages(void **state)
         assert_int_equal(cm_search_run(forward, d, &o, &s, &diag), CM_OK);
         assert_true(cm_search_plans(s) > 0);
         const cm_plan *best = &cm_search_plan(s, 0)->plan;
-        assert_true(best->devices == 8 && best->pp * best->tp > 1);
+        assert_true(best->devices == 8 && (best->pp * best->tp > 1 || best->zero == 3));
         cm_search_free(s);
         cm_graph_free(forward);
         cm_fabric_free(f);

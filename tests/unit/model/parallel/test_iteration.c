@@ -25,7 +25,7 @@ static void replicas(void **state)
 {
     (void)state;
     cm__stages st = {.sum_s = 3, .longest_s = 3, .backward_s = 2, .update_s = 1, .parts = 10};
-    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4, .reduced = {1.2, 0.1}, .scattered = {0.6, 0.05}};
+    cm__waits  w = {.reduce_s = 1, .scatter_s = 0.5, .gather_s = 0.4, .renew_s = 0.4, .reduced = {1.2, 0.1}, .scattered = {0.6, 0.05}};
     cm_plan    plan = {.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2};
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 1 + 1);
     is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.1 + 1);
@@ -41,6 +41,22 @@ static void replicas(void **state)
     double before = cm__iterate(&st, &w, &plan, true).step_s;
     w.again_s = 0.4; /* reentrant checkpoints gather once more in each micro-batch, and nothing overlaps with it */
     is(cm__iterate(&st, &w, &plan, true).step_s, before + 2 * 0.4);
+}
+
+/* ZeRO 1 gathers the weights that the update has changed; only ZeRO 3 shards frozen ones. */
+static void frozen(void **state)
+{
+    (void)state;
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm__part   all[3] = {{0}};
+    cm__parts  parts = {.all = all, .count = 3, .weight_bytes = 2, .gradient_bytes = 2};
+    cm_plan    plan = {.tp = 1, .cp = 1, .pp = 1, .dp = 8, .interleave = 1, .accumulate = 1, .zero = 1};
+    cm__stages tuned = {.parameters = 1e6, .frozen_bytes = 1e11}, whole = {.parameters = 1e6};
+    is(cm__waits_new(&parts, &tuned, &plan, f).renew_s, cm__waits_new(&parts, &whole, &plan, f).gather_s);
+    assert_true(cm__waits_new(&parts, &tuned, &plan, f).gather_s > 100 * cm__waits_new(&parts, &whole, &plan, f).gather_s);
+    cm_fabric_free(f);
+    cm_device_free(d);
 }
 
 static void dealt(void **state)
@@ -83,6 +99,7 @@ int main(void)
         cmocka_unit_test(pipelines),
         cmocka_unit_test(replicas),
         cmocka_unit_test(dealt),
+        cmocka_unit_test(frozen),
         cmocka_unit_test(gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
