@@ -16,6 +16,13 @@ static int run(settings *s, const char *name, maker *make, printer *print)
     s->memory.graph = s->graph;
     s->memory.graph.model = s->operands[0];
     s->memory.device = s->device;
+    s->memory.prompt = s->predict.prompt;
+    s->memory.generate = s->predict.generate;
+    s->memory.loop = s->predict.loop;
+    if ((s->predict.prompt || s->predict.generate) && !s->predict.loop.kind) {
+        say("%s: --prompt and --generate are of a loop: add --loop grpo", name);
+        return EXIT_USAGE;
+    }
     cm_status status = make(&s->memory, &report, &diag);
     if (status) return say_failed(status, &diag);
     say_warnings(report->step);

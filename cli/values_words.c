@@ -38,6 +38,34 @@ bool store_dimension(const option *o, settings *s, void *field, const char *valu
     return true;
 }
 
+bool store_tokens_per_sample(const option *o, settings *s, void *field, const char *value)
+{
+    static const char *const ways[CM_SAMPLES] = {"padded", "unpadded", "packed"};
+    cm_load_options         *load = field;
+    cm__span                 mean = {value, strcspn(value, ",")}, how = cm__span_of(value + mean.length);
+    (void)s;
+    if (!cm__parse_real(mean, &load->tokens) || !(load->tokens >= 1)) {
+        say("option %s: '%.*s' is not a number of tokens", o->name, (int)mean.length, value);
+        return false;
+    }
+    if (how.length) how = (cm__span){how.text + 1, how.length - 1};
+    for (load->samples = 0; how.length && load->samples < CM_SAMPLES; load->samples++)
+        if (cm__span_is(how, ways[load->samples])) return true;
+    if (!how.length) return true;
+    say("option %s: '%.*s' is none of padded, unpadded and packed", o->name, (int)how.length, how.text);
+    return false;
+}
+
+bool store_loop(const option *o, settings *s, void *field, const char *value)
+{
+    const char *wrong;
+    (void)s;
+    if (cm__loop_parse(value, field, &wrong)) return true;
+    say("option %s: '%.*s' is not grpo or ppo, or not one of group=N, epochs=N, reference=off, copy=off, reward=MODEL",
+        o->name, (int)strcspn(wrong, ","), wrong);
+    return false;
+}
+
 bool store_mode(const option *o, settings *s, void *field, const char *value)
 {
     (void)s;

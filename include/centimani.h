@@ -134,12 +134,24 @@ typedef enum cm_fuse {
     CM_FUSES
 } cm_fuse;
 
+/* What a micro-batch of samples of several lengths is made of. */
+typedef enum cm_samples {
+    CM_SAMPLES_PADDED,   /* rows padded to its longest sample */
+    CM_SAMPLES_UNPADDED, /* the samples one after another, without padding */
+    CM_SAMPLES_PACKED,   /* rows full of samples, whose tokens attend to those of the same sample only */
+    CM_SAMPLES
+} cm_samples;
+
 /* Options of cm_graph_load(). */
 typedef struct cm_load_options {
     int64_t     seq;     /* sequence length; 0: the model's default */
     int64_t     past;    /* tokens before these whose keys and values are stored: one step of generation; 0: none */
     cm_fuse     fuse;
     const char *dims;    /* free dimensions of a file: "height=320,width=320"; NULL: usual sizes, with a warning */
+    /* for cm_step_new(): mean tokens of samples of which the longest has `seq`; 0: all have `seq`. Time follows the mean,
+       memory the longest */
+    double      tokens;
+    cm_samples  samples; /* with `tokens` */
 } cm_load_options;
 
 /*
@@ -924,10 +936,15 @@ const cm_step_options *cm_step_get_options(const cm_step *step); /* with every d
 const cm_graph        *cm_step_forward(const cm_step *step);
 const cm_graph        *cm_step_graph(const cm_step *step);       /* forward, backward, update */
 const cm_footprint    *cm_step_footprint(const cm_step *step);
+/* Tokens of a row whose time a batch of so many samples takes: with padding, and on the device that has the most. */
+int64_t                cm_step_row_tokens(const cm_step *step, int64_t batch);
 
 /* Memory of one device, and whether the step fits. Every command uses this function. `batch` is per replica; it is
    ignored if the plan sets batch sizes. */
 cm_status cm_step_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
+/* With samples of several lengths: replace use->reserved_bytes by what steps of random lengths reserve. Takes a fraction
+   of a second. */
+cm_status cm_step_reserved(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
 /* The same numbers as cm_step_predict(), without the list of kernel calls. */
 cm_status cm_step_time(cm_step *step, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 cm_status cm_step_predict(cm_step *step, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag);

@@ -19,7 +19,7 @@ TYPES = {
     "batch": "Union[int, str]", "amount": "Union[float, str]", "sparsity": "Union[float, str]",
     "compress": "Union[float, str]", "real": "float", "duration": "Union[float, str]",
     "counts": "Sequence[int]", "candidates": "Sequence[int]", "switch": "Union[bool, str]",
-    "dimension": "Mapping[str, int]", "price": "Mapping[str, float]", "lora": "Union[str, Mapping[str, Any]]",
+    "dimension": "Mapping[str, int]", "price": "Mapping[str, float]", "lora": "Union[str, Mapping[str, Any]]", "tokens_per_sample": "Union[float, str]",
     "offload": "Union[str, Sequence[str]]",
 }
 TEXT_LISTS = {"--devices", "--freeze", "--where"}

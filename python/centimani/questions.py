@@ -47,15 +47,16 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
 
 
 def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
-            dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-            loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-            loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+            tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
+            precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+            logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-            generate: Optional[int] = None, fuse: Optional[str] = None, n: Optional[int] = None,
-            tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
-            interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            loop: Optional[str] = None, generate: Optional[int] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
             micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
             cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
             expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
@@ -72,6 +73,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -91,7 +94,9 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
-    prompt: with --generate: tokens of the prompt
+    prompt: with --generate or --loop: tokens of the prompt
+    loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
+        group=8,epochs=1,reference=off,copy=off,reward=MODEL
     generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
         stored keys and values
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
@@ -135,12 +140,13 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
-    return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
-        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--prompt": prompt, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
-        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+    return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq,
+        "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
+        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
+        "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
+        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
         "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
         "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
@@ -151,12 +157,14 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
-           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-           loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-           loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+           tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
+           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+           logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
@@ -167,6 +175,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
 
     batch: samples per step (default 1: costs per sample)
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -186,6 +196,10 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
+    prompt: with --generate or --loop: tokens of the prompt
+    loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
+        group=8,epochs=1,reference=off,copy=off,reward=MODEL
+    generate: with --loop: tokens of each answer
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     tp: tensor-parallel size
@@ -205,23 +219,26 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
-    return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq, "--dim": dim,
-        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+    return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq,
+        "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
+        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
+        "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
+        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
-         dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-         loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
+         precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+         recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+         logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
@@ -232,6 +249,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
 
     batch: samples per step (default 1: costs per sample)
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -251,6 +270,10 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
+    prompt: with --generate or --loop: tokens of the prompt
+    loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
+        group=8,epochs=1,reference=off,copy=off,reward=MODEL
+    generate: with --loop: tokens of each answer
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     tp: tensor-parallel size
@@ -270,17 +293,19 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
-    return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
-        "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--layout": layout, "--what-if": what_if})
+    return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq,
+        "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
+        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
+        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
+        "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
+        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
-def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
+def batch(model: Model, device: str, *, seq: Optional[int] = None,
+          tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
@@ -297,6 +322,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
     """Choose the batch size to train with on a device.
 
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -339,14 +366,15 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
-    return one(Batch, "batch", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--recompute": recompute, "--reentrant": reentrant,
-        "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+    return one(Batch, "batch", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample,
+        "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout,
+        "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,

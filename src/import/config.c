@@ -173,7 +173,8 @@ static const cm__config_type *type_of(cm__ctx *ctx, const json_t *config)
 
 cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
 {
-    const json_t          *whole = parse(ctx, text, size), *config = cm__config_language(whole);
+    const json_t          *whole = parse(ctx, text, size), *inner = cm__config_language(whole);
+    const json_t          *config = cm__config_flat(ctx, inner);
     const cm__config_type *type = type_of(ctx, config);
     cm__transformer        t = cm__transformer_defaults(type->family);
     bool                   guessed = strcmp(text_at(ctx, config, "model_type"), type->model_type) != 0;
@@ -203,7 +204,7 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     if (t.mtp)
         cm__warn(g, "with the config's %lld module(s) that predict further tokens; Hugging Face's code leaves them out",
                  (long long)t.mtp);
-    if (config != whole)
+    if (inner != whole)
         cm__warn(g, "only the language model (text_config) is read, without the image or sound encoder");
     if (json_is_true(json_object_get(config, "use_sliding_window")))
         cm__warn(g, "use_sliding_window: the window of some layers is not modelled; their attention counts as full");

@@ -27,6 +27,8 @@ extern const int32_t         cm__n_config_types;
 
 /* The object that describes the language model: "text_config" of a model that also reads images or sound. */
 const json_t *cm__config_language(const json_t *config);
+/* With the keys of attn_config and ffn_config beside the others; the same object if it has none of them. */
+const json_t *cm__config_flat(cm__ctx *ctx, const json_t *config);
 /* The closest family of a model_type that is not known, by its keys; NULL: it is no transformer of tokens, or sizes are
    missing. */
 const cm__config_type *cm__config_guess(const json_t *config);

@@ -18,7 +18,8 @@ static const cm__config_key usual[] = {
     {"n_embd", "hidden", NULL}, {"d_model", "hidden", NULL}, {"dim", "hidden", NULL}, {"hidden_size", "hidden", NULL},
     {"n_head", "heads", NULL}, {"n_heads", "heads", NULL}, {"num_heads", "heads", NULL},
     {"num_attention_heads", "heads", NULL},
-    {"num_kv_heads", "kv_heads", NULL}, {"n_kv_heads", "kv_heads", NULL}, {"num_key_value_heads", "kv_heads", NULL},
+    {"num_kv_heads", "kv_heads", NULL}, {"n_kv_heads", "kv_heads", NULL}, {"kv_n_heads", "kv_heads", NULL},
+    {"num_key_value_heads", "kv_heads", NULL},
     {"head_dim", "head_dim", NULL},
     {"n_inner", "ffn", NULL}, {"ffn_dim", "ffn", NULL}, {"ffn_hidden_size", "ffn", NULL}, {"d_ff", "ffn", NULL},
     {"intermediate_size", "ffn", NULL},
@@ -32,7 +33,8 @@ static const cm__config_key usual[] = {
     {"moe_top_k", "top_k", NULL}, {"moe_topk", "top_k", NULL}, {"num_experts_per_token", "top_k", NULL},
     {"num_experts_per_tok", "top_k", NULL},
     {"moe_intermediate_size", "expert_ffn", NULL}, {"shared_expert_intermediate_size", "shared_ffn", NULL},
-    {"first_k_dense_replace", "dense_layers", NULL},
+    {"first_k_dense_replace", "dense_layers", NULL}, {"decoder_sparse_step", "expert_every", NULL},
+    {"moe_layer_freq", "expert_every", NULL}, {"interleave_moe_layer_step", "expert_every", NULL},
     {"q_lora_rank", "q_rank", NULL}, {"kv_lora_rank", "kv_rank", NULL}, {"qk_nope_head_dim", "nope_dim", NULL},
     {"qk_rope_head_dim", "rope_dim", NULL}, {"v_head_dim", "v_dim", NULL},
     {"rotary_pct", "rotary", NULL}, {"partial_rotary_factor", "rotary", NULL},
@@ -102,6 +104,18 @@ static const char *fitting(cm__ctx *ctx, const cm__field *field, const json_t *v
     return one_of(field->names, name) ? name : NULL;
 }
 
+/* A named object with sizes inside is read as if they were outside (DBRX). Another one, or a list with an entry for each
+   layer, may change the model. */
+static bool unread_parts(const char *key, const json_t *value)
+{
+    static const char *const harmless[] = {"rope_scaling", "quantization_config", "auto_map", "id2label", "label2id",
+                                           "attn_config", "ffn_config", "rope_parameters", "architectures", NULL};
+    return (json_object_size(value) || json_array_size(value) > 1) && !one_of(harmless, key);
+}
+
+/* Keys that cm__config_finish() reads. */
+static bool read_later(const char *key) { return strstr(key, "shared_experts") || strstr(key, "nextn_predict_layers"); }
+
 /* Numbers that no row names: they may change the model. */
 static const char *ignored(cm__ctx *ctx, const json_t *config)
 {
@@ -113,9 +127,10 @@ static const char *ignored(cm__ctx *ctx, const json_t *config)
     json_t     *value;
     int32_t     n = 0;
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
-        bool known = one_of(harmless, key) || strstr(key, "token_id") || strstr(key, "output_");
+        bool known = one_of(harmless, key) || strstr(key, "token_id") || strstr(key, "output_") || read_later(key);
         for (const cm__config_key *row = usual; row->key; row++) known |= strcmp(row->key, key) == 0;
-        if (known || !(json_is_number(value) || json_is_true(value)) || n++ >= NAMED_MAX) continue;
+        bool counts = json_is_number(value) || json_is_true(value) || unread_parts(key, value);
+        if (known || !counts || n++ >= NAMED_MAX) continue;
         names = cm__format(ctx, "%s%s%s", names, *names ? ", " : "", key);
     }
     return n > NAMED_MAX ? cm__format(ctx, "%s and %d more", names, n - NAMED_MAX) : names;
@@ -168,6 +183,25 @@ const json_t *cm__config_language(const json_t *config)
                   json_is_string(json_object_get(config, "model_type")) &&
                   strcmp(json_string_value(json_object_get(config, "model_type")), "clip") == 0;
     return json_is_object(inner) && !towers && json_is_string(json_object_get(inner, "model_type")) ? inner : config;
+}
+
+static void release(void *config) { json_decref(config); }
+
+const json_t *cm__config_flat(cm__ctx *ctx, const json_t *config)
+{
+    static const char *const inner[] = {"attn_config", "ffn_config"};
+    json_t *flat = NULL;
+    for (size_t i = 0; i < sizeof inner / sizeof *inner; i++) {
+        json_t *sizes = json_object_get(config, inner[i]);
+        if (!json_is_object(sizes)) continue;
+        if (!flat) {
+            flat = json_copy((json_t *)(uintptr_t)config);
+            if (!flat) cm__fail(ctx, CM_ERR_MEMORY, "out of memory");
+            cm__defer(ctx, release, flat);
+        }
+        if (json_object_update_missing(flat, sizes)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory");
+    }
+    return flat ? flat : config;
 }
 
 static int64_t count_at(const json_t *config, const char *key, int64_t otherwise)

@@ -162,6 +162,7 @@ static const cm__config_key qwen3[] = {
 #define EXPERT_KEYS                                                                                                    \
     {"intermediate_size", "ffn", NULL}, {"moe_intermediate_size", "expert_ffn", NULL},                                 \
     {"num_local_experts", "experts", NULL}, {"num_experts", "experts", NULL}, {"num_experts_per_tok", "top_k", NULL},  \
+    {"decoder_sparse_step", "expert_every", NULL},                                                                     \
     {"vocab_size", "vocab", "151936"}, {"max_position_embeddings", "positions", "32768"}
 
 static const cm__config_key qwen3_moe[] = {
@@ -194,6 +195,17 @@ static const cm__config_key granitemoe[] = {
     {"vocab_size", "vocab", "32000"},
     {"num_key_value_heads", "kv_heads", NULL},
     END};
+
+/* Llama 4: one shared expert as wide as the others; every Nth layer has experts, the others a wider network. Its norm of
+   queries and keys has no weights. */
+static const cm__config_key llama4[] = {
+    {"", "qk_norm", "0"}, LLAMA_KEYS, {"num_hidden_layers", "layers", "48"}, {"hidden_size", "hidden", "5120"},
+    {"num_attention_heads", "heads", "40"}, {"num_key_value_heads", "kv_heads", "8"}, {"head_dim", "head_dim", "128"},
+    {"intermediate_size_mlp", "ffn", "16384"}, {"intermediate_size", "expert_ffn", "8192"},
+    {"intermediate_size", "shared_ffn", "8192"}, {"num_local_experts", "experts", "16"},
+    {"num_experts_per_tok", "top_k", "1"}, {"interleave_moe_layer_step", "expert_every", "1"},
+    {"attention_bias", "qkv_bias", "0"}, {"attention_bias", "out_bias", "0"},
+    {"vocab_size", "vocab", "202048"}, {"max_position_embeddings", "positions", "131072"}, END};
 
 #define GEMMA_KEYS                                                                                                     \
     {"num_hidden_layers", "layers", "26"}, {"hidden_size", "hidden", "2304"}, {"num_attention_heads", "heads", "8"},   \
@@ -283,6 +295,7 @@ const cm__config_type cm__config_types[] = {
     {"qwen3", CM__QWEN3, qwen3, 2048, 0},       {"qwen3_moe", CM__QWEN3, qwen3_moe, 2048, 0},
     {"qwen2_moe", CM__QWEN3, qwen2_moe, 2048, 0}, {"glm4_moe", CM__QWEN3, glm4_moe, 2048, 0},
     {"granitemoe", CM__QWEN3, granitemoe, 2048, 0},
+    {"llama4_text", CM__QWEN3, llama4, 2048, 0},
     {"gemma", CM__GEMMA, gemma, 2048, 0},       {"gemma2", CM__GEMMA, gemma2, 2048, 0},
     {"gemma3_text", CM__GEMMA, gemma3, 2048, 0}, {"deepseek_v2", CM__DEEPSEEK, deepseek_v2, 2048, 0},
     {"deepseek_v3", CM__DEEPSEEK, deepseek_v3, 2048, 0}, {"gpt_oss", CM__GPT_OSS, gpt_oss, 2048, 0},

@@ -60,6 +60,7 @@ const cm__field cm__fields[] = {
     COUNT(expert_ffn, 0, SIZE_LIMIT, MOE),
     COUNT(shared_ffn, 0, SIZE_LIMIT, MOE),
     COUNT(dense_layers, 0, LAYERS_LIMIT, MOE),
+    COUNT(expert_every, 0, LAYERS_LIMIT, MOE),
     COUNT(q_rank, 0, SIZE_LIMIT, BIT(DEEPSEEK)),
     COUNT(kv_rank, 1, SIZE_LIMIT, BIT(DEEPSEEK)),
     COUNT(nope_dim, 1, SIZE_LIMIT, BIT(DEEPSEEK)),

@@ -41,6 +41,7 @@ typedef struct cm__transformer {
     int64_t expert_ffn;     /* inner width of one routed expert */
     int64_t shared_ffn;     /* inner width of the experts that see every token, together; 0: none */
     int64_t dense_layers;   /* first layers, which have no experts */
+    int64_t expert_every;   /* the last of every so many layers has experts; 0: all have */
     int64_t q_rank, kv_rank, nope_dim, rope_dim; /* latent attention: ranks; parts of a head without, with positions */
     int64_t v_dim;          /* of a head's values; otherwise head_dim */
     int64_t mtp;            /* modules that predict further tokens */

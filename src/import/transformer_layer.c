@@ -192,10 +192,16 @@ static int32_t feed_forward(cm__builder *b, const cm__stack *s, int32_t x)
     return p->linear(b, p->down, y, t->ffn, t->hidden, t->mlp_bias);
 }
 
+static bool has_experts(const cm__stack *s)
+{
+    int64_t every = s->t->expert_every > 0 ? s->t->expert_every : 1;
+    return s->t->experts && s->index >= s->t->dense_layers && (s->index + 1) % every == 0;
+}
+
 static int32_t mlp(cm__builder *b, const cm__stack *s, int32_t x)
 {
     int32_t y;
-    if (s->t->experts && s->index >= s->t->dense_layers) {
+    if (has_experts(s)) {
         char layer[sizeof b->scope];
         memcpy(layer, b->scope, sizeof layer);
         cm__b_scope(b, "%s.%s", layer, s->parts->experts);

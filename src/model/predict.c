@@ -379,6 +379,7 @@ const char *cm_prediction_cases(cm_prediction *p)
 }
 
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *p) { return &p->info; }
+cm_prediction_info       *cm__prediction_info(cm_prediction *p) { return &p->info; }
 int32_t                   cm_prediction_ops(const cm_prediction *p) { return p->n_ops; }
 const cm_op_time         *cm_prediction_op(const cm_prediction *p, int32_t i) { return &p->ops[i]; }
 int32_t                   cm_prediction_missing_calls(const cm_prediction *p) { return p->n_missing; }

@@ -11,6 +11,8 @@ cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm
                          const cm__prepared *prepared, const cm__common *common, cm_prediction **prediction,
                          cm_diag *diag);
 
+cm_prediction_info *cm__prediction_info(cm_prediction *prediction); /* for callers that count samples differently */
+
 /* The fields of a prediction that are known before timing. */
 cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predict_options *options, int64_t batch);
 

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/by_length.h"
 #include "model/memory/batch.h"
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
@@ -38,6 +39,7 @@ struct cm_step {
     } times[TIMES_KEPT];
     int32_t          n_times;
     cm_memory_use    one;       /* the smallest batch on a device that divides batches; devices 0: not computed yet */
+    cm__by_length    lengths;   /* samples of several lengths */
 };
 
 /* ---- construction ------------------------------------------------------------------------------------------------ */
@@ -87,6 +89,21 @@ static void check_operators(cm_step *s)
     }
 }
 
+/* Samples of several lengths need graphs of several lengths. */
+static void set_lengths(cm_step *s, const char *model)
+{
+    int64_t longest = cm_graph_seq(s->shared.graph);
+    double  mean = s->options.load.tokens;
+    if (!(mean > 0)) return;
+    if (!longest) cm__fail(s->ctx, CM_ERR_ARGUMENT, "--tokens-per-sample: the model has no sequences");
+    if (mean > (double)longest)
+        cm__fail(s->ctx, CM_ERR_ARGUMENT, "a mean of %g tokens per sample exceeds the longest sample of %lld (--seq)",
+                 mean, (long long)longest);
+    if (!model) cm__fail(s->ctx, CM_ERR_ARGUMENT, "samples of several lengths need a model that can be loaded again");
+    s->lengths = (cm__by_length){.ctx = s->ctx, .model = cm__text_copy(s->ctx, model), .device = s->device,
+                                 .options = &s->options, .longest = longest};
+}
+
 /* Builds the graphs that are not in `shared`. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, cm_step **step, cm_diag *diag)
@@ -109,6 +126,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
     check_operators(s);
     check_plan(s);
     make_footprint(s);
+    set_lengths(s, model);
     ctx->diag = NULL;
     *step = s;
     return CM_OK;
@@ -216,6 +234,15 @@ cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag 
     return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), EXACTLY, use, diag);
 }
 
+cm_status cm_step_reserved(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    int64_t at_once;
+    if (!s || !use || batch < 1) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given, or no batch");
+    if (!s->lengths.model || s->options.load.samples == CM_SAMPLES_PACKED) return CM_OK;
+    cm_status status = cm__plan_at_once(&s->plan, batch, &at_once, diag);
+    return status ? status : cm__reserve_varied(&s->lengths, s->footprint, at_once, use, diag);
+}
+
 cm_status cm__step_sure_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     return memory_at(s, batch, EXACTLY_AND_SURELY, use, diag);
@@ -242,10 +269,52 @@ static const cm__common *common_of(cm_step *s)
     return s->shared.common = &s->common;
 }
 
+int64_t cm_step_row_tokens(const cm_step *s, int64_t batch)
+{
+    int64_t at_once;
+    if (!s->lengths.model || s->options.load.samples == CM_SAMPLES_PACKED) return cm_graph_seq(s->shared.graph);
+    if (cm__plan_at_once(&s->plan, batch, &at_once, NULL)) at_once = 1;
+    return cm__row_tokens(&s->lengths, &s->plan, at_once);
+}
+
+/* The step of the length that decides the time; s itself if all samples have one length. */
+static cm_status find_timed(cm_step *s, int64_t batch, cm_step **timed, cm_diag *diag)
+{
+    int64_t   at_once;
+    *timed = s;
+    if (!s->lengths.model) return CM_OK;
+    cm_status status = cm__plan_at_once(&s->plan, batch, &at_once, diag);
+    if (status) return status;
+    return cm__step_of_length(&s->lengths, cm__row_tokens(&s->lengths, &s->plan, at_once), timed, diag);
+}
+
+/* Count rows instead of the samples in them. */
+static void count_rows(cm_prediction_info *i, int64_t samples)
+{
+    i->batch /= samples;
+    i->micro_batch /= samples;
+    i->plan.micro_batch /= samples;
+    i->plan.global_batch /= samples;
+    i->throughput_samples_s /= (double)samples;
+}
+
+static cm_status predict_lengths(cm_step *s, int64_t batch, bool sensitivities, cm_prediction **prediction,
+                                 cm_diag *diag)
+{
+    cm_step  *timed;
+    int64_t   samples = cm__samples_per_row(&s->lengths);
+    cm_status status = find_timed(s, batch, &timed, diag);
+    if (!status) status = cm_step_predict(timed, batch * samples, sensitivities, prediction, diag);
+    if (!status) count_rows(cm__prediction_info(*prediction), samples);
+    return status;
+}
+
 cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_prediction **prediction, cm_diag *diag)
 {
     if (!s || !prediction) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
-    cm_predict_options o = predict_options(s, batch ? batch : cm_plan_least_batch(&s->options.plan));
+    if (!batch) batch = cm_plan_least_batch(&s->options.plan);
+    if (s->lengths.model) return predict_lengths(s, batch, sensitivities, prediction, diag);
+    cm_predict_options o = predict_options(s, batch);
     o.sensitivities = sensitivities;
     return cm__predict_in(s->shared.graph, s->device, &o, &s->prepared, common_of(s), prediction, diag);
 }
@@ -290,9 +359,20 @@ static cm_status predict_time(cm_step *s, int64_t batch, cm_prediction_info *inf
     return status;
 }
 
+static cm_status time_lengths(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
+{
+    cm_step  *timed;
+    int64_t   samples = cm__samples_per_row(&s->lengths);
+    cm_status status = find_timed(s, batch, &timed, diag);
+    if (!status) status = cm_step_time(timed, batch * samples, info, diag);
+    if (!status) count_rows(info, samples);
+    return status;
+}
+
 cm_status cm_step_time(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
     if (!s || !info || batch < 1) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given, or no batch");
+    if (s->lengths.model) return time_lengths(s, batch, info, diag);
     if (cm__has_plan(&s->options.plan)) return time_of_plan(s, batch, info, diag);
     return known_time(s, batch, info) ? CM_OK : predict_time(s, batch, info, diag);
 }

@@ -111,6 +111,22 @@ typedef struct cm__calibrate_report {
     const cm_calibration *calibration;
 } cm__calibrate_report;
 
+/* A step of post-training with rewards: answers are generated and scored, then the policy is trained on them. */
+typedef enum cm__loop_kind {
+    CM__LOOP_NONE,
+    CM__LOOP_GRPO, /* a group of answers to each prompt; no critic */
+    CM__LOOP_PPO,  /* one answer; a critic as large as the policy is trained, too */
+    CM__LOOPS
+} cm__loop_kind;
+
+typedef struct cm__loop_options {
+    cm__loop_kind kind;
+    int32_t       group, epochs; /* answers to each prompt; passes over them in training. 0: the usual number */
+    bool          alone;         /* no reference model */
+    bool          in_place;      /* the trained weights generate; false: a copy of them in 16 bits, as vLLM has it */
+    char          reward[256];   /* the model that scores answers; empty: a rule, or with a critic one like the policy */
+} cm__loop_options;
+
 /* Options of `predict`. */
 typedef struct cm__predict_request {
     cm__graph_request  graph;
@@ -118,7 +134,33 @@ typedef struct cm__predict_request {
     cm_predict_options options;
     bool               list_ops, list_missing;
     int32_t            prompt, generate; /* tokens of a prompt and of its answer; 0: no generation */
+    cm__loop_options   loop;
 } cm__predict_request;
+
+/* Read "grpo,group=8,epochs=1,reference=off,copy=off,reward=MODEL". False: *wrong is the part that is no option. */
+bool cm__loop_parse(const char *text, cm__loop_options *loop, const char **wrong);
+const char *cm__loop_name(cm__loop_kind kind);
+
+/* One phase of a loop, on one device. */
+typedef struct cm__phase {
+    const char *name;
+    double      time_s, interval_s[2], peak_bytes;
+} cm__phase;
+
+enum { CM__GENERATE, CM__SCORE, CM__TRAIN, CM__PHASES };
+
+typedef struct cm__loop {
+    cm__phase phases[CM__PHASES];
+    double    total_s, interval_s[2];
+    double    new_tokens_s;  /* generated tokens per second of the whole step, on one replica */
+    double    resident_bytes; /* weights and states that stay in memory in all phases */
+    double    beside_bytes;   /* those of them that are not the policy's */
+} cm__loop;
+
+/* Add generation and scoring to a training step of `train` on answers of prompt + generate tokens. `use`: the memory of
+   that step; becomes that of the phase with the highest peak. at_once: answers of one pass. */
+void cm__loop_add(cm__ctx *ctx, const cm__predict_request *asked, const cm_prediction_info *train, int64_t at_once,
+                  cm_memory_use *use, cm__loop *loop);
 
 /* Generation of text after a prompt, for the whole batch. */
 typedef struct cm__generation {
@@ -140,6 +182,7 @@ typedef struct cm__predict_report {
     double               peak_bytes;
     bool                 fits;
     cm__generation       generation; /* if it was asked for */
+    cm__loop             loop;       /* if it was asked for */
     const char          *doubt;      /* why the prediction is doubtful: the device does not support it; NULL: fine */
     const char          *unsure;     /* why it may not fit, although `fits` is true; NULL: it surely fits or does not */
 } cm__predict_report;
@@ -221,6 +264,8 @@ typedef struct cm__memory_request {
     int64_t           candidates[CM_CANDIDATES_MAX];
     int32_t           n_candidates; /* 0: the batch sizes that the device allows, or powers of two */
     bool              any;
+    int32_t           prompt, generate; /* of a loop */
+    cm__loop_options  loop;
 } cm__memory_request;
 
 /* A setting that makes a step fit. */
@@ -264,6 +309,7 @@ typedef struct cm__memory_report {
     double             step_time_s;    /* NAN: it was not */
     cm_chance          chance;
     int64_t            largest;        /* `fits`: the largest micro-batch that fits; 0: none does */
+    cm__loop           loop;           /* if it was asked for */
 } cm__memory_report;
 
 cm_status cm__memory_report_new(const cm__memory_request *asked, cm__memory_report **report, cm_diag *diag);
@@ -635,8 +681,12 @@ typedef struct cm__node_cost {
 
 cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch);
 
+/* text/loop.c: a table of a loop's phases. timed: with their times. */
+void cm__print_loop(cm__ctx *ctx, const cm__loop *loop, bool timed, FILE *out);
 /* ", sequence length 1024", or "" if the model's inputs are not tokens. */
 const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph);
+/* ", samples of 300 tokens in the mean, padded to 410"; "" if all samples have one length. */
+const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm_step *step, int64_t batch);
 /* "Bx3x224x224", "scalar"; B is the batch size. */
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
 /* Shape of the first output of a node, or "-". */

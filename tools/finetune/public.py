@@ -14,6 +14,7 @@ import argparse
 import csv
 import gzip
 import json
+import math
 import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -86,6 +87,25 @@ SPREAD = 0.53
 MAXIMUM = {1: 0, 2: 0.56, 4: 1.03, 8: 1.42} # of as many standard normal numbers
 
 
+# Tokens of the samples of ms-swift's data set (cls-fudan-news-zh in its list of data sets): mean and deviation.
+SWIFT = (3234.4, 2547.5)
+
+
+def mean_below(limit, mean, deviation, parts=1000):
+    """Mean of a gamma distribution that is cut off at the limit: longer samples are deleted (truncation_strategy)."""
+    shape = (mean / deviation) ** 2
+    points = [(i + 0.5) * limit / parts for i in range(parts)]
+    weights = [x ** (shape - 1) * math.exp(-x * shape / mean) for x in points]
+    return sum(x * w for x, w in zip(points, weights)) / sum(weights)
+
+
+def varied_of(row):
+    """The samples of ms-swift have every length up to the limit."""
+    if not row["source"].endswith("ms-swift"):
+        return []
+    return ["--tokens-per-sample", f"{mean_below(int(row['seq_len']), *SWIFT):.0f}"]
+
+
 def length_of(row):
     """Tokens of a sample as the network sees it; None: unknown. Devices wait for the one with the most tokens, unless
     samples were dealt out by length (multipack)."""
@@ -151,7 +171,7 @@ def words_of(row):
     quantized = "nf4-dq" if "bnb" in row["notes"] and row["method"] == "qlora" else QUANTIZED[row["base_quant"]]
     words += ["--quantize", quantized] if quantized else []
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += reentrant_of(row) + loss_of(row) + software_of(row) + attention_of(row)
+    words += reentrant_of(row) + loss_of(row) + software_of(row) + attention_of(row) + varied_of(row)
     # Qwen's own code calls flash-attn's kernels for norms and rotary positions
     words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
     batch = int(row["batch_per_device"])

@@ -10,162 +10,9 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
-#include "model/memory/allocator.h"
+#include "model/memory/step_run.h"
 
 #define STEPS 3
-
-typedef struct simulation {
-    const cm_footprint *f;
-    cm__ctx            *ctx;
-    cm__allocator      *allocator;
-    double              batch, library_bytes;
-    int32_t            *block;     /* per piece; -1: none */
-    int64_t            *bytes;     /* per piece, rounded */
-    int64_t            *temporary; /* per node, rounded */
-    /* lists of pieces by the node that makes them; n_nodes: before the step */
-    int32_t            *first_born, *next_born;
-    int32_t            *first_dead, *next_dead; /* lists by the last node that uses them */
-    double              now[CM_CATEGORIES], lacking;
-    cm_memory_use      *use;       /* use of the current step; NULL: the first step, which does not count */
-} simulation;
-
-/* ---- order of allocations --------------------------------------------------------------------------------------- */
-
-static int32_t *filled(cm__ctx *ctx, int32_t count)
-{
-    int32_t *list = cm__alloc_array(ctx, (size_t)count + 1, sizeof *list);
-    for (int32_t i = 0; i <= count; i++) list[i] = -1;
-    return list;
-}
-
-/* Builds lists of pieces by node, in the order of tensors. */
-static void index_pieces(simulation *s)
-{
-    const cm_footprint *f = s->f;
-    s->block = filled(s->ctx, f->n_pieces);
-    s->bytes = cm__alloc_array(s->ctx, (size_t)f->n_pieces + 1, sizeof *s->bytes);
-    s->temporary = cm__alloc_array(s->ctx, (size_t)f->n_nodes + 1, sizeof *s->temporary);
-    s->first_born = filled(s->ctx, f->n_nodes);
-    s->first_dead = filled(s->ctx, f->n_nodes);
-    s->next_born = filled(s->ctx, f->n_pieces);
-    s->next_dead = filled(s->ctx, f->n_pieces);
-    for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
-        const cm__piece *x = &f->pieces[p];
-        int32_t          born = x->born < 0 ? f->n_nodes : x->born;
-        if (x->born < 0 && x->dies < 0) continue;
-        s->bytes[p] = llround(cm__poly_at(&x->bytes, s->batch));
-        s->next_born[p] = s->first_born[born];
-        s->first_born[born] = p;
-        if (x->dies >= f->n_nodes) continue;
-        s->next_dead[p] = s->first_dead[x->dies];
-        s->first_dead[x->dies] = p;
-    }
-    for (int32_t i = 0; i < f->n_nodes; i++) s->temporary[i] = llround(cm__temporary_at(&f->temporary[i], s->batch));
-}
-
-/* ---- allocation ------------------------------------------------------------------------------------------------- */
-
-/* A block of so many bytes, rounded; -1: there is no room. */
-static int32_t try_take(simulation *s, int64_t bytes, cm_category c)
-{
-    int32_t block = cm__allocator_take(s->allocator, bytes);
-    s->now[c] += (double)cm__allocator_size(s->allocator, block);
-    return block;
-}
-
-static int32_t take(simulation *s, double bytes, cm_category c)
-{
-    int32_t block = try_take(s, llround(bytes), c);
-    if (block == -1) s->lacking += bytes;
-    return block;
-}
-
-static void give(simulation *s, int32_t block, cm_category c)
-{
-    s->now[c] -= (double)cm__allocator_size(s->allocator, block);
-    cm__allocator_free(s->allocator, block);
-}
-
-static void note_peak(simulation *s, int32_t node)
-{
-    double all = (double)cm__allocator_allocated(s->allocator);
-    if (!s->use || all <= s->use->peak_bytes) return;
-    s->use->peak_bytes = all;
-    s->use->peak_node = node;
-    memcpy(s->use->categories, s->now, sizeof s->now);
-}
-
-static void make_pieces(simulation *s, int32_t node)
-{
-    for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
-        const cm__piece *x = &s->f->pieces[p];
-        if (s->block[p] != -1) continue; /* outlived the previous step */
-        s->block[p] = try_take(s, s->bytes[p], x->category);
-        if (s->block[p] == -1) s->lacking += cm__poly_at(&x->bytes, s->batch);
-    }
-}
-
-static void drop_pieces(simulation *s, int32_t node)
-{
-    for (int32_t p = s->first_dead[node]; p >= 0; p = s->next_dead[p]) {
-        give(s, s->block[p], s->f->pieces[p].category);
-        s->block[p] = -1;
-    }
-}
-
-/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
-   Returns the number of blocks. */
-static int32_t take_for_update(simulation *s, const cm_node *n, int32_t node, int32_t *blocks)
-{
-    double  all = 0, bytes = cm__temporary_at(&s->f->temporary[node], s->batch);
-    int32_t count = 0;
-    blocks[0] = try_take(s, s->temporary[node], CM_CATEGORY_EPHEMERAL);
-    if (blocks[0] != -1) return 1;
-    for (int pass = 0; pass < 2; pass++)
-        for (int32_t i = 0; i < n->n_inputs; i++) {
-            const cm_tensor *x = cm__t(s->f->step, n->inputs[i]);
-            double           elements = x->role == CM_ROLE_PARAMETER ? cm_tensor_elements(x).c[0] : 0;
-            if (!pass) all += elements;
-            else if (elements > 0) blocks[count++] = take(s, bytes * elements / all, CM_CATEGORY_EPHEMERAL);
-        }
-    return count;
-}
-
-/* A convolution without room for its workspace runs another algorithm, which needs none: PyTorch skips algorithms whose
-   workspace it cannot allocate. */
-static int32_t take_for_node(simulation *s, const cm_node *n, int32_t node)
-{
-    int32_t block = try_take(s, s->temporary[node], CM_CATEGORY_EPHEMERAL);
-    if (block == -1 && cm__class(n) != CM_CLASS_CONV) s->lacking += cm__temporary_at(&s->f->temporary[node], s->batch);
-    return block;
-}
-
-static void run_update(simulation *s, const cm_node *n, int32_t node)
-{
-    int32_t *blocks = cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof *blocks);
-    int32_t  count = take_for_update(s, n, node, blocks);
-    note_peak(s, node);
-    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
-}
-
-static void run_node(simulation *s, int32_t node)
-{
-    const cm_node *n = &s->f->step->nodes[node];
-    make_pieces(s, node);
-    if (n->op == CM_OP_UPDATE) run_update(s, n, node);
-    else {
-        int32_t block = take_for_node(s, n, node);
-        note_peak(s, node);
-        give(s, block, CM_CATEGORY_EPHEMERAL);
-    }
-    drop_pieces(s, node);
-}
-
-/* One workspace each for the forward thread and the backward thread. */
-static void take_library(simulation *s)
-{
-    for (int i = 0; i < 2; i++) take(s, s->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
-}
 
 /* ---- cache of simulations without a limit ----------------------------------------------------------------------- */
 
@@ -228,7 +75,7 @@ void cm__footprint_share_simulations(cm_footprint *f, const cm_footprint *other)
 
 /* ---- public function -------------------------------------------------------------------------------------------- */
 
-static double limit_of(const cm_footprint *f)
+double cm__simulate_limit(const cm_footprint *f)
 {
     for (int32_t l = 0; l < f->n_levels; l++)
         if (f->levels[l].holds[CM_CATEGORY_EPHEMERAL] && f->levels[l].capacity_bytes > 0)
@@ -236,16 +83,14 @@ static double limit_of(const cm_footprint *f)
     return INFINITY;
 }
 
-static void run(simulation *s, cm_memory_use *use)
+static void run(cm__step_run *s, cm_memory_use *use)
 {
-    index_pieces(s);
-    make_pieces(s, s->f->n_nodes);
-    take_library(s);
+    cm__step_run_begin(s);
     for (int step = 0; step < STEPS && s->lacking == 0; step++) {
         int64_t before = cm__allocator_ever_reserved(s->allocator);
         if (step) s->use = use;
         use->peak_bytes = 0;
-        for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+        cm__step_run_once(s);
         if (step && cm__allocator_ever_reserved(s->allocator) == before) break;
     }
 }
@@ -257,7 +102,7 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, do
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    simulation    s = {.f = f, .ctx = ctx, .batch = (double)batch, .library_bytes = library_bytes};
+    cm__step_run  s = {.f = f, .ctx = ctx, .batch = (double)batch, .library_bytes = library_bytes};
     cm_memory_use exact = *use;
     s.allocator = cm__allocator_new(ctx, limit);
     run(&s, &exact);
@@ -297,9 +142,9 @@ static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64
     cm_memory_use found = kept->use;
     pthread_mutex_unlock(&kept->lock);
     if (!(found.peak_bytes > 0)) return false;
-    *lacking = fmax(0, found.peak_bytes + library - limit_of(f));
+    *lacking = fmax(0, found.peak_bytes + library - cm__simulate_limit(f));
     if (*lacking > 0) return !cm__may_refuse(f, batch, *lacking);
-    if (found.reserved_bytes + library > limit_of(f)) return false;
+    if (found.reserved_bytes + library > cm__simulate_limit(f)) return false;
     use->peak_bytes = found.peak_bytes + library;
     use->peak_node = found.peak_node;
     use->reserved_bytes = found.reserved_bytes + library;
@@ -344,7 +189,7 @@ static void keep_limited(const cm_footprint *f, cached_simulation *kept, double 
 static cm_status simulate_on(const cm_footprint *f, int64_t batch, cm_memory_use *use, double *lacking, cm_diag *diag)
 {
     cached_simulation *kept = cache_at(f, batch);
-    double             limit = limit_of(f);
+    double             limit = cm__simulate_limit(f);
     if (kept && (find_unlimited(f, kept, batch, use, lacking) || find_limited(f, kept, limit, use, lacking)))
         return CM_OK;
     cm_status status = simulate(f, batch, limit, f->library_bytes, use, lacking, diag);

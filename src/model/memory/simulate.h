@@ -8,4 +8,7 @@
 /* Bytes that the allocator's rounding adds to tensors that outlive a step (parameters, states) and to the gradients. */
 double cm__simulate_slack(const cm_footprint *f);
 
+/* Bytes that the runtime's allocator may reserve on the footprint's device; INFINITY: there is no limit. */
+double cm__simulate_limit(const cm_footprint *f);
+
 #endif

@@ -102,6 +102,21 @@ static cm_step_options options_of(const cm__memory_request *a)
                              .layout = a->options.layout, .plan = a->options.plan};
 }
 
+/* A step with other options. Samples of several lengths need the model itself. */
+static cm_status variant_of(const cm__memory_report *r, const cm_step_options *o, cm_step **variant)
+{
+    return o->load.tokens > 0 ? cm_step_new(r->asked.graph.model, r->device, o, variant, NULL)
+                              : cm_step_new_from(r->forward, r->device, o, variant, NULL);
+}
+
+/* Whether a training step surely fits beside the other models of a loop. */
+static bool fits_surely(const cm__memory_report *r, const cm_memory_use *use)
+{
+    const cm_level_use *last = &use->levels[use->n_levels > 0 ? use->n_levels - 1 : 0];
+    bool room = use->n_levels < 1 || !(last->used_bytes + r->loop.beside_bytes > last->capacity_bytes);
+    return use->fits && use->sure && room;
+}
+
 static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
 {
     cm__memory_request asked = r->asked;
@@ -109,10 +124,10 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     cm_step           *variant;
     k->turn(&asked, to);
     cm_step_options o = options_of(&asked);
-    if (cm_step_new_from(r->forward, r->device, &o, &variant, NULL)) return false; /* e.g. heads not divisible by tp */
+    if (variant_of(r, &o, &variant)) return false; /* e.g. heads not divisible by tp */
     cm__defer(r->ctx, free_step, variant);
     cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
-    if (!use.fits || !use.sure) return false;
+    if (!fits_surely(r, &use)) return false;
     double more = matrix_work(cm_step_graph(variant), r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
     if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
@@ -139,6 +154,7 @@ static void begin(cm__memory_report *r)
     cm_diag           *diag = r->ctx->diag;
     cm__graph_request *g = &r->asked.graph;
     cm_step_options    o = options_of(&r->asked);
+    if (r->asked.loop.kind) g->load.seq = o.load.seq = (int64_t)r->asked.prompt + r->asked.generate;
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
     cm__pass_on(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
@@ -170,10 +186,24 @@ static void curve(cm__memory_report *r)
     }
 }
 
+/* Adds the other phases of a loop. Their times are left out: a plan's interconnect is not known here. */
+static void add_loop(cm__memory_report *r)
+{
+    const cm__memory_request *a = &r->asked;
+    const cm_prediction_info  untimed = {.step_time_s = 0};
+    cm__predict_request       asked = {.graph = a->graph, .device = a->device, .prompt = a->prompt,
+                                       .generate = a->generate, .loop = a->loop,
+                                       .options = {.runtime = a->options.runtime, .layout = a->options.layout,
+                                                   .plan = r->plan}};
+    cm__loop_add(r->ctx, &asked, &untimed, r->at_once, &r->use, &r->loop);
+}
+
 static void memory_at(cm__memory_report *r)
 {
     cm__pass_on(r->ctx, cm_step_memory(r->on_device, r->batch, &r->use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_step_reserved(r->on_device, r->batch, &r->use, r->ctx->diag));
     r->at_once = r->use.micro_batch;
+    if (r->asked.loop.kind) add_loop(r);
     r->unsure = cm__unsure(r->ctx, &r->use);
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
@@ -241,16 +271,17 @@ static int64_t largest_micro_batch(cm__memory_report *r)
     asked.options.plan.micro_batch = asked.options.plan.global_batch = 0;
     asked.options.plan.accumulate = 1;
     cm_step_options o = options_of(&asked);
+    o.load.tokens = 0; /* memory follows the longest sample */
     if (cm_step_new_from(r->forward, r->device, &o, &free_batch, NULL)) return r->use.fits ? r->at_once : 0;
     cm__defer(r->ctx, free_step, free_batch);
     int64_t low = 0, high = 1;
-    while (high <= CM__BATCH_TRIED && cm_step_memory(free_batch, high, &use, NULL) == CM_OK && use.fits && use.sure) {
+    while (high <= CM__BATCH_TRIED && cm_step_memory(free_batch, high, &use, NULL) == CM_OK && fits_surely(r, &use)) {
         low = high;
         high *= 2;
     }
     while (high - low > 1 && high <= CM__BATCH_TRIED) {
         int64_t middle = low + (high - low) / 2;
-        bool    fits = cm_step_memory(free_batch, middle, &use, NULL) == CM_OK && use.fits && use.sure;
+        bool    fits = cm_step_memory(free_batch, middle, &use, NULL) == CM_OK && fits_surely(r, &use);
         *(fits ? &low : &high) = middle;
     }
     return low;

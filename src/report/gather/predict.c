@@ -70,6 +70,13 @@ static const char *doubt_about(const cm__predict_report *r)
                       lacking);
 }
 
+static void add_loop(cm__predict_report *r)
+{
+    cm__loop_add(r->ctx, &r->asked, cm_prediction_get_info(r->prediction), r->use.micro_batch, &r->use, &r->loop);
+    r->peak_bytes = r->use.peak_bytes;
+    r->fits = r->use.fits;
+}
+
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
@@ -78,7 +85,8 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__predict_report *r = cm__alloc(ctx, sizeof *r);
     r->ctx = ctx;
     r->asked = *asked;
-    if (asked->generate) {
+    if (asked->loop.kind) r->asked.graph.load.seq = (int64_t)asked->prompt + asked->generate;
+    else if (asked->generate) {
         r->asked.graph.load.seq = asked->prompt;
         r->asked.graph.train.inference = true;
     }
@@ -93,7 +101,8 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__pass_on(ctx, cm_step_predict(r->step, r->asked.options.batch, alone, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
     r->doubt = doubt_about(r);
-    if (asked->generate) cm__generation_add(r);
+    if (asked->loop.kind) add_loop(r);
+    else if (asked->generate) cm__generation_add(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -21,6 +21,13 @@ json_t *cm__json_number(double value);
 
 /* "seq" and "tokens_s" of a model of token sequences; null for others. samples_s NAN: no time was predicted. */
 void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
+/* With samples of several lengths: their mean, how they are put together, and tokens/s without padding. */
+void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s);
+/* "loop", if it was asked for. timed: with the times of its phases. */
+struct cm__predict_request;
+struct cm__loop;
+void cm__json_loop(cm__ctx *ctx, json_t *answer, const struct cm__predict_request *asked, const struct cm__loop *loop,
+                   bool timed);
 /* "warnings" of a graph; graph NULL: none. */
 void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph);
 /* "interval_s": the 90 % interval of a step's time; NULL: no time was predicted. */

@@ -20,11 +20,18 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_set(ctx, o, "device", cm__json_text(ctx, cm_device_get_info(r->device)->id));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(cm_footprint_runtime(r->footprint))));
     cm__json_sequence(ctx, o, cm_graph_seq(r->step), chosen_samples_s(r));
+    cm__json_lengths(ctx, o, &g->load, cm_step_row_tokens(r->on_device, r->batch), chosen_samples_s(r));
     cm__json_interval(ctx, o, r->timed ? r->interval_s : NULL);
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->step))));
     cm__json_set(ctx, o, "optimizer", json_string(cm_optimizer_name(cm_graph_optimizer(r->step))));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(g->train.recompute)));
     cm__json_set(ctx, o, "mode", json_string(g->train.inference ? "inference" : "training"));
+}
+
+static void phases(cm__ctx *ctx, json_t *answer, const cm__memory_report *r)
+{
+    const cm__predict_request asked = {.prompt = r->asked.prompt, .generate = r->asked.generate, .loop = r->asked.loop};
+    cm__json_loop(ctx, answer, &asked, &r->loop, false);
 }
 
 static void plan(cm__ctx *ctx, json_t *answer, const cm__memory_report *r)
@@ -99,6 +106,7 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__json_set(ctx, answer, "batch", json_integer(r->batch));
     plan(ctx, answer, r);
     use_of(ctx, answer, r);
+    phases(ctx, answer, r);
     details(ctx, answer, r);
     json_t *curve = cm__json_set(ctx, answer, "curve", json_array());
     for (int32_t i = 0; i < r->n_curve; i++) {
@@ -120,6 +128,7 @@ void cm__fits_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__json_set(ctx, answer, "batch", json_integer(r->batch));
     plan(ctx, answer, r);
     use_of(ctx, answer, r);
+    phases(ctx, answer, r);
     json_t *interval = json_object_get(answer, "interval_bytes");
     for (size_t side = 0; side < 2; side++)
         json_array_set_new(interval, side, cm__json_number(r->chance.interval_bytes[side]));

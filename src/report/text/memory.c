@@ -44,8 +44,9 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
     const cm_memory_use *u = &r->use;
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION, command, cm__printable(ctx, cm_graph_name(r->forward)),
             cm__printable(ctx, cm_device_get_info(r->device)->name));
-    note(ctx, out, "step", cm__format(ctx, "batch %lld%s, %s, %s, recompute %s, %s", (long long)r->batch,
+    note(ctx, out, "step", cm__format(ctx, "batch %lld%s%s, %s, %s, recompute %s, %s", (long long)r->batch,
                                       cm__seq_text(ctx, r->step),
+                                      cm__lengths_text(ctx, &r->asked.graph.load, r->on_device, r->batch),
                                       cm_precision_name(cm_graph_precision(r->step)),
                                       cm_optimizer_name(cm_graph_optimizer(r->step)),
                                       cm_recompute_name(r->asked.graph.train.recompute),
@@ -158,6 +159,7 @@ static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     heading(ctx, r, "memory", out);
+    if (r->asked.loop.kind) cm__print_loop(ctx, &r->loop, false, out);
     categories(ctx, r, out);
     levels(ctx, r, out);
     largest(ctx, r, out);
@@ -194,6 +196,7 @@ void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     fprintf(out, "%s: it fits with a probability of %.0f %%.\n", cm__fits_answer(r), 100 * r->chance.probability);
     fprintf(out, "Peak %s, 90 %% interval %s to %s; largest micro-batch that fits: %lld.\n", bytes(ctx, r->use.peak_bytes),
             bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]), (long long)r->largest);
+    if (r->asked.loop.kind) putc('\n', out), cm__print_loop(ctx, &r->loop, false, out);
     levels(ctx, r, out);
     if (r->chance.probability < CM__SURE) ways_to_fit(ctx, r, out);
 }

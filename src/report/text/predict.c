@@ -174,12 +174,15 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     const cm_device_info     *device = cm_device_get_info(r->device);
+    const cm_load_options    *load = &r->asked.graph.load;
     double                    seq = (double)cm_graph_seq(r->graph->step);
     char                      buf[32];
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
             r->asked.graph.train.inference ? "inference" : "one training step",
             cm__printable(ctx, r->asked.graph.model), device->name);
-    fprintf(out, "# batch %lld%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
+    if (load->tokens > 0 && load->samples != CM_SAMPLES_PACKED) seq = load->tokens;
+    fprintf(out, "# batch %lld%s%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
+            cm__lengths_text(ctx, load, r->step, i->batch),
             cm_precision_name(cm_graph_precision(r->graph->step)),
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
@@ -205,7 +208,7 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (i->plan.devices) print_plan(&i->plan, out);
     if (i->host_time_s > 0)
         fprintf(out, "%-*s%s to launch them\n", LABEL_WIDTH, "host", cm__seconds(ctx, i->host_time_s));
-    if (r->asked.generate) print_generation(ctx, r, out);
+    if (r->asked.generate && !r->asked.loop.kind) print_generation(ctx, r, out);
     fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
             !r->fits ? ": does not fit" : r->unsure ? ": may not fit" : "");
     if (!i->plan.devices)
@@ -220,6 +223,7 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 void cm__predict_text(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     print_head(ctx, r, out);
+    if (r->asked.loop.kind) cm__print_loop(ctx, &r->loop, true, out);
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     if (i->plan.devices > 1) print_iteration(ctx, i, out);
     else cm__predict_waterfall(ctx, r, out);

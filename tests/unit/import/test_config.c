@@ -125,6 +125,8 @@ static const struct {
     {"{\"model_type\":\"qwen3_moe\",\"hidden_size\":2048,\"num_hidden_layers\":48,\"head_dim\":128}", 30532122624},
     {"{\"model_type\":\"qwen2_moe\",\"hidden_size\":2048,\"num_hidden_layers\":24,\"num_attention_heads\":16}", 14315784192},
     {"{\"model_type\":\"granitemoe\"}", 37039116288},
+    {"{\"model_type\":\"llama4_text\"}", 107769861120}, /* Scout */
+    {"{\"model_type\":\"llama4_text\",\"num_local_experts\":128,\"interleave_moe_layer_step\":2}", 400711848960},
     {"{\"model_type\":\"glm4_moe\",\"attention_bias\":true,\"head_dim\":128,"
      "\"num_nextn_predict_layers\":1}", 106852245504},
 };
@@ -299,6 +301,13 @@ static void test_unknown_types_have_other_names_of_keys(void **state)
         {"\"d_model\": 64, \"n_layers\": 2, \"n_heads\": 4, \"d_ff\": 128, \"rms_norm_eps\": 1e-5, "
          "\"num_experts\": 4, \"moe_top_k\": 2", "experts",
          2 * 100 * 64 + 2 * (4 * 64 * 64 + 4 * 64 + 4 * 3 * 64 * 128 + 2 * 64) + 64},
+        /* sizes in objects (DBRX); experts in the second layer only */
+        {"\"d_model\": 64, \"n_layers\": 2, \"n_heads\": 4, \"decoder_sparse_step\": 2, \"attn_config\": "
+         "{\"kv_n_heads\": 2}, \"ffn_config\": {\"ffn_hidden_size\": 128, \"moe_num_experts\": 4, \"moe_top_k\": 2}",
+         "experts", 2 * 100 * 64 + 2 * (3 * 64 * 64 + 2 * 64) + 3 * 64 * 128 + 4 * 64 + 4 * 3 * 64 * 128 + 64},
+        {"\"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"intermediate_size\": 128, "
+         "\"rms_norm_eps\": 1e-5, \"attn_type_list\": [0, 1]", "not read: attn_type_list",
+         2 * 100 * 64 + 2 * (4 * 64 * 64 + 3 * 64 * 128 + 2 * 64) + 64},
         {"\"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"intermediate_size\": 128, "
          "\"rms_norm_eps\": 1e-5, \"kv_lora_rank\": 16, \"qk_nope_head_dim\": 8, \"qk_rope_head_dim\": 4, "
          "\"v_head_dim\": 8", "latent attention",

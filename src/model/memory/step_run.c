@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step_run.c - the allocations of one step, in their order, in the simulated allocator. */
+#include "model/memory/step_run.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- order of allocations --------------------------------------------------------------------------------------- */
+
+static int32_t *filled(cm__ctx *ctx, int32_t count)
+{
+    int32_t *list = cm__alloc_array(ctx, (size_t)count + 1, sizeof *list);
+    for (int32_t i = 0; i <= count; i++) list[i] = -1;
+    return list;
+}
+
+/* Builds lists of pieces by node, in the order of tensors. */
+static void index_pieces(cm__step_run *s)
+{
+    const cm_footprint *f = s->f;
+    s->block = filled(s->ctx, f->n_pieces);
+    s->first_born = filled(s->ctx, f->n_nodes);
+    s->first_dead = filled(s->ctx, f->n_nodes);
+    s->next_born = filled(s->ctx, f->n_pieces);
+    s->next_dead = filled(s->ctx, f->n_pieces);
+    for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
+        const cm__piece *x = &f->pieces[p];
+        int32_t          born = x->born < 0 ? f->n_nodes : x->born;
+        if (x->born < 0 && x->dies < 0) continue;
+        s->next_born[p] = s->first_born[born];
+        s->first_born[born] = p;
+        if (x->dies >= f->n_nodes) continue;
+        s->next_dead[p] = s->first_dead[x->dies];
+        s->first_dead[x->dies] = p;
+    }
+}
+
+cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
+{
+    cm__sizes z = {cm__alloc_array(ctx, (size_t)f->n_pieces + 1, sizeof(int64_t)),
+                   cm__alloc_array(ctx, (size_t)f->n_nodes + 1, sizeof(int64_t))};
+    for (int32_t p = 0; p < f->n_pieces; p++) z.pieces[p] = llround(cm__poly_at(&f->pieces[p].bytes, batch));
+    for (int32_t i = 0; i < f->n_nodes; i++) z.temporary[i] = llround(cm__temporary_at(&f->temporary[i], batch));
+    return z;
+}
+
+/* ---- allocation ------------------------------------------------------------------------------------------------- */
+
+/* A block of so many bytes, rounded; -1: there is no room. */
+static int32_t try_take(cm__step_run *s, int64_t bytes, cm_category c)
+{
+    int32_t block = cm__allocator_take(s->allocator, bytes);
+    s->now[c] += (double)cm__allocator_size(s->allocator, block);
+    return block;
+}
+
+static int32_t take(cm__step_run *s, double bytes, cm_category c)
+{
+    int32_t block = try_take(s, llround(bytes), c);
+    if (block == -1) s->lacking += bytes;
+    return block;
+}
+
+static void give(cm__step_run *s, int32_t block, cm_category c)
+{
+    s->now[c] -= (double)cm__allocator_size(s->allocator, block);
+    cm__allocator_free(s->allocator, block);
+}
+
+static void note_peak(cm__step_run *s, int32_t node)
+{
+    double all = (double)cm__allocator_allocated(s->allocator);
+    if (!s->use || all <= s->use->peak_bytes) return;
+    s->use->peak_bytes = all;
+    s->use->peak_node = node;
+    memcpy(s->use->categories, s->now, sizeof s->now);
+}
+
+static void make_pieces(cm__step_run *s, int32_t node)
+{
+    for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
+        const cm__piece *x = &s->f->pieces[p];
+        if (s->block[p] != -1) continue; /* outlived the previous step */
+        s->block[p] = try_take(s, s->sizes.pieces[p], x->category);
+        if (s->block[p] == -1) s->lacking += (double)s->sizes.pieces[p];
+    }
+}
+
+static void drop_pieces(cm__step_run *s, int32_t node)
+{
+    for (int32_t p = s->first_dead[node]; p >= 0; p = s->next_dead[p]) {
+        give(s, s->block[p], s->f->pieces[p].category);
+        s->block[p] = -1;
+    }
+}
+
+/* An update has a temporary tensor for each parameter, all at once (PyTorch's foreach): they need not be in one piece.
+   Returns the number of blocks. */
+static int32_t take_for_update(cm__step_run *s, const cm_node *n, int32_t node, int32_t *blocks)
+{
+    double  all = 0, bytes = (double)s->sizes.temporary[node];
+    int32_t count = 0;
+    blocks[0] = try_take(s, s->sizes.temporary[node], CM_CATEGORY_EPHEMERAL);
+    if (blocks[0] != -1) return 1;
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < n->n_inputs; i++) {
+            const cm_tensor *x = cm__t(s->f->step, n->inputs[i]);
+            double           elements = x->role == CM_ROLE_PARAMETER ? cm_tensor_elements(x).c[0] : 0;
+            if (!pass) all += elements;
+            else if (elements > 0) blocks[count++] = take(s, bytes * elements / all, CM_CATEGORY_EPHEMERAL);
+        }
+    return count;
+}
+
+/* A convolution without room for its workspace runs another algorithm, which needs none: PyTorch skips algorithms whose
+   workspace it cannot allocate. */
+static int32_t take_for_node(cm__step_run *s, const cm_node *n, int32_t node)
+{
+    int32_t block = try_take(s, s->sizes.temporary[node], CM_CATEGORY_EPHEMERAL);
+    if (block == -1 && cm__class(n) != CM_CLASS_CONV) s->lacking += (double)s->sizes.temporary[node];
+    return block;
+}
+
+static void run_update(cm__step_run *s, const cm_node *n, int32_t node)
+{
+    int32_t *blocks = cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof *blocks);
+    int32_t  count = take_for_update(s, n, node, blocks);
+    note_peak(s, node);
+    for (int32_t i = 0; i < count; i++) give(s, blocks[i], CM_CATEGORY_EPHEMERAL);
+}
+
+static void run_node(cm__step_run *s, int32_t node)
+{
+    const cm_node *n = &s->f->step->nodes[node];
+    make_pieces(s, node);
+    if (n->op == CM_OP_UPDATE) run_update(s, n, node);
+    else {
+        int32_t block = take_for_node(s, n, node);
+        note_peak(s, node);
+        give(s, block, CM_CATEGORY_EPHEMERAL);
+    }
+    drop_pieces(s, node);
+}
+
+/* One workspace each for the forward thread and the backward thread. */
+static void take_library(cm__step_run *s)
+{
+    for (int i = 0; i < 2; i++) take(s, s->library_bytes / 2, CM_CATEGORY_EPHEMERAL);
+}
+
+void cm__step_run_begin(cm__step_run *s)
+{
+    s->sizes = cm__sizes_of(s->ctx, s->f, s->batch);
+    index_pieces(s);
+    make_pieces(s, s->f->n_nodes);
+    take_library(s);
+}
+
+void cm__step_run_once(cm__step_run *s)
+{
+    for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+}
