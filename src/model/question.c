@@ -307,6 +307,12 @@ static double throughput(void *user, int64_t batch)
     return info.throughput_samples_s;
 }
 
+static bool below(void *user, int64_t batch, double samples_s)
+{
+    cm_step *s = user;
+    return s->predictor && !cm__has_plan(&s->options.plan) && cm__predictor_below(s->predictor, batch, samples_s);
+}
+
 /* On a device that divides batches, any batch fits if the smallest one does. */
 static cm_status use_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)
 {
@@ -347,7 +353,8 @@ static cm__batch_rule rule_of(cm_step *s)
     bool    whole = cm_device_get_info(s->device)->style != CM_STYLE_KERNELS;
     int64_t most = whole ? DIVIDED_MOST : CM__BATCH_MOST;
     if (!depends_on_batch(s->shared.graph)) most = 1;
-    return (cm__batch_rule){.device = s->device, .most = most, .least = cm_plan_least_batch(&s->options.plan), .user = s};
+    return (cm__batch_rule){.device = s->device, .most = most, .least = cm_plan_least_batch(&s->options.plan),
+                            .below = below, .user = s};
 }
 
 cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag)
