@@ -67,9 +67,8 @@ def words_of(asked):
 
 def predicted(program, asked):
     device, model, seq, precision, batch, layout = asked
-    words = [program, "predict", model, "--device", device, "--precision", precision, "--batch", str(batch), "--layout",
-             layout, "--json"]
-    words += ["--seq", str(seq), "--attention", "math"] if seq else []  # BERT of DeepLearningExamples: separate products
+    words = [program, "predict", model, "--device", device, "--precision", precision, "--batch", str(batch), "--json"]
+    words += ["--seq", str(seq), "--attention", "math"] if seq else ["--layout", layout]  # BERT: separate products
     done = subprocess.run(words, capture_output=True, text=True)
     if not done.stdout:
         raise SystemExit(f"{' '.join(words)}: {done.stderr}")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predictor.c - one step at many batch sizes: calls are timed at powers of two and interpolated in between. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "model/step/loading.h"
 #include "model/predictor.h"
@@ -19,13 +20,22 @@ struct cm_predictor {
     cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
     cm__timed         *timed;
+    struct {
+        cm__timed *timed; /* NULL: none */
+        bool      *done;  /* for each call */
+        int        power;
+    } begun; /* a power of two of which only some calls are timed */
 };
 
 static cm__timed *at_power(cm_predictor *p, int power)
 {
     if (!p->at_power[power]) {
-        cm__timed *timed = cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
-        cm__step_time(&p->model, (double)((int64_t)1 << power), timed);
+        bool       begun = p->begun.timed && p->begun.power == power;
+        double     batch = (double)((int64_t)1 << power);
+        cm__timed *timed =
+            begun ? p->begun.timed : cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
+        for (int32_t i = 0; i < p->model.calls->n_calls; i++)
+            if (!begun || !p->begun.done[i]) timed[i] = cm__step_time_call(&p->model, batch, i);
         p->at_power[power] = timed; /* set only when complete */
     }
     return p->at_power[power];
@@ -146,4 +156,51 @@ cm_status cm_predictor_at(cm_predictor *p, int64_t batch, cm_prediction_info *in
 cm_status cm__predictor_exactly(cm_predictor *p, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
     return predict_at(p, batch, time_exactly, info, diag);
+}
+
+/* ---- whether a batch size is slower than another ----------------------------------------------------------------- */
+
+#define ROUNDING 1e-6 /* relative: times are added in another order than in a prediction */
+
+typedef struct ordered {
+    double  time_s;
+    int32_t call;
+} ordered;
+
+static int slowest_first(const void *a, const void *b)
+{
+    double x = ((const ordered *)a)->time_s, y = ((const ordered *)b)->time_s;
+    return (x < y) - (x > y);
+}
+
+/* Times calls until they take longer than `most_s`; false: all of them do not. A lower clock only makes them longer. */
+static bool takes_longer(cm_predictor *p, int power, double most_s)
+{
+    const cm__dispatch *d = p->model.calls;
+    size_t              count = (size_t)d->n_calls;
+    double              sum_s = 0;
+    ordered            *order = cm__alloc_array(p->ctx, count, sizeof *order);
+    p->begun.timed = NULL;
+    p->begun.done = cm__alloc_array(p->ctx, count, sizeof *p->begun.done);
+    p->begun.power = power;
+    p->begun.timed = cm__alloc_array(p->ctx, count, sizeof *p->begun.timed);
+    for (int32_t i = 0; i < d->n_calls; i++) order[i] = (ordered){p->timed[i].time_s * d->runs[i], i};
+    qsort(order, count, sizeof *order, slowest_first);
+    for (size_t i = 0; i < count && !(sum_s > most_s); i++) {
+        int32_t    call = order[i].call;
+        cm__timed *t = &p->begun.timed[call];
+        *t = cm__step_time_call(&p->model, (double)((int64_t)1 << power), call);
+        p->begun.done[call] = true;
+        sum_s += d->runs[call] * (t->time_s + t->launches * p->model.gap_s);
+    }
+    return sum_s > most_s;
+}
+
+bool cm__predictor_below(cm_predictor *p, int64_t batch, double samples_s)
+{
+    int    power = batch > 0 ? 63 - __builtin_clzll((unsigned long long)batch) : -1;
+    bool   plain = power >= 0 && batch == (int64_t)1 << power && batch <= BATCH_MOST && samples_s > 0;
+    double most_s = (double)batch / samples_s * (1 + ROUNDING);
+    if (!plain || p->by_execution || p->at_power[power] || setjmp(p->ctx->trap)) return false;
+    return p->model.host_s > most_s || takes_longer(p, power, most_s);
 }

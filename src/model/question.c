@@ -14,6 +14,7 @@
 #include "model/memory/batch.h"
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
+#include "model/unused.h"
 
 /* samples; few models train well with more, and a device that divides batches can run any number */
 #define DIVIDED_MOST 4096
@@ -104,9 +105,18 @@ static void set_lengths(cm_step *s, const char *model)
                                  .options = &s->options, .longest = longest};
 }
 
-/* Builds the graphs that are not in `shared`. */
+/* Fails if an option that the user gave would do nothing. asked NULL: this is checked already. */
+static void check_options(cm_step *s, const cm_step_options *asked)
+{
+    const cm_graph *forward = s->shared.forward;
+    if (!asked || !forward) return;
+    cm__pass_on(s->ctx, cm__refuse_for_model(forward, asked, s->ctx->diag));
+    cm__pass_on(s->ctx, cm__refuse_for_device(forward, s->device, s->options.runtime, asked, s->ctx->diag));
+}
+
+/* Builds the graphs that are not in `shared`. asked: the options before they were settled; NULL: they are checked. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
-                           const cm_step_options *options, cm_step **step, cm_diag *diag)
+                           const cm_step_options *options, const cm_step_options *asked, cm_step **step, cm_diag *diag)
 {
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
@@ -118,6 +128,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         cm__pass_on(ctx, cm_graph_load(model, &options->load, &s->loaded[0], diag));
         s->shared.forward = s->loaded[0];
     }
+    check_options(s, asked);
     if (!s->shared.graph) {
         cm__pass_on(ctx, cm_graph_train(s->shared.forward, &options->train, &s->loaded[1], diag));
         s->shared.graph = s->loaded[1];
@@ -135,7 +146,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag)
 {
-    return make_step(NULL, shared, device, options, step, diag);
+    return make_step(NULL, shared, device, options, NULL, step, diag);
 }
 
 cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,
@@ -144,7 +155,7 @@ cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_
     cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
     if (!model || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device or result given");
     cm_status status = cm_step_settle(model, device, &settled, diag);
-    return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, step, diag);
+    return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, options, step, diag);
 }
 
 cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, const cm_step_options *options,
@@ -153,7 +164,8 @@ cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, con
     cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
     if (!forward || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
     cm_status status = cm_step_settle(NULL, device, &settled, diag);
-    return status ? status : make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, step, diag);
+    if (status) return status;
+    return make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, options, step, diag);
 }
 
 void cm_step_free(cm_step *step)
@@ -387,6 +399,12 @@ static double throughput(void *user, int64_t batch)
     return info.throughput_samples_s;
 }
 
+static bool below(void *user, int64_t batch, double samples_s)
+{
+    cm_step *s = user;
+    return s->predictor && !cm__has_plan(&s->options.plan) && cm__predictor_below(s->predictor, batch, samples_s);
+}
+
 /* On a device that divides batches, any batch fits if the smallest one does. */
 static cm_status use_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)
 {
@@ -427,7 +445,8 @@ static cm__batch_rule rule_of(cm_step *s)
     bool    whole = cm_device_get_info(s->device)->style != CM_STYLE_KERNELS;
     int64_t most = whole ? DIVIDED_MOST : CM__BATCH_MOST;
     if (!depends_on_batch(s->shared.graph)) most = 1;
-    return (cm__batch_rule){.device = s->device, .most = most, .least = cm_plan_least_batch(&s->options.plan), .user = s};
+    return (cm__batch_rule){.device = s->device, .most = most, .least = cm_plan_least_batch(&s->options.plan),
+                            .below = below, .user = s};
 }
 
 cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag)

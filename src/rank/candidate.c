@@ -2,6 +2,7 @@
 /* candidate.c - one device: its usual or the requested batch size, and the step at that size. */
 #include <math.h>
 #include <string.h>
+#include "model/unused.h"
 #include "rank/rank.h"
 
 /* Stores how much memory is missing for one sample, or for the requested batch. */
@@ -63,6 +64,9 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
 {
     cm_step *step = NULL;
     wanting  wanted = {r, d->step};
+    cm_step_options asked = cm__rank_asked(r); /* the host is of those devices whose kernels it launches */
+    if (!d->status)
+        d->status = cm__refuse_for_device(d->step->forward, d->device, d->step->options.runtime, &asked, &d->diag);
     if (!d->status) {
         cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,

@@ -58,6 +58,7 @@ static void run(cm_ranking *r)
     cm__defer(r->ctx, cm__rank_free_steps, r);
     cm__parallel(o->threads, r->n_steps, cm__rank_load_graph, r);
     cm__rank_share_forward(r);
+    cm__rank_check_options(r);
     cm__parallel(o->threads, r->n_steps, cm__rank_make_step, r);
     cm__rank_share_graphs(r);
     cm__parallel(o->threads, r->n_steps, cm__rank_make_footprint, r);

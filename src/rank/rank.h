@@ -75,6 +75,8 @@ void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d);
 void cm__rank_find_steps(cm_ranking *r);
 void cm__rank_load_graph(void *ranking, int32_t index);
 void cm__rank_share_forward(cm_ranking *r);
+cm_step_options cm__rank_asked(const cm_ranking *r); /* options of each step as the user gave them */
+void cm__rank_check_options(cm_ranking *r);          /* fails if the model has no use for one of them */
 void cm__rank_make_step(void *ranking, int32_t index);
 void cm__rank_share_graphs(cm_ranking *r);
 cm__rank_step *cm__rank_owner(cm__rank_step *s); /* the step that owns its graph */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c - the step graphs that devices share, and the parts that are computed once per graph. */
 #include <string.h>
+#include "model/unused.h"
 #include "rank/rank.h"
 
 static bool same_graph(const cm_step_options *a, const cm_step_options *b)
@@ -163,6 +164,21 @@ void cm__rank_share_forward(cm_ranking *r)
         s->diag = first->diag;
         if (!s->status) s->retype_of = retype_of(r, s);
     }
+}
+
+cm_step_options cm__rank_asked(const cm_ranking *r)
+{
+    return (cm_step_options){.load = r->options.load, .train = r->options.train, .runtime = r->options.runtime,
+                             .layout = r->options.layout};
+}
+
+void cm__rank_check_options(cm_ranking *r)
+{
+    cm_step_options asked = cm__rank_asked(r);
+    cm_diag         diag = {0};
+    const cm_graph *forward = r->n_steps ? r->steps[0].forward : NULL;
+    cm_status       status = forward ? cm__refuse_for_model(forward, &asked, &diag) : CM_OK;
+    if (status) cm__rank_pass_on(r, status, &diag);
 }
 
 static bool in_nhwc(const cm__rank_step *s) { return cm__in_nhwc(s->step, s->options.layout); }

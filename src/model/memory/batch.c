@@ -152,6 +152,8 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
     cm_batch_candidate       *one = largest_below(c->choice, INT64_MAX);
     double                    most = 0;
     for (; one; one = largest_below(c->choice, one->batch)) {
+        bool slower = c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
+        if (slower) break;
         one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
         if (!(one->throughput_samples_s > 0)) continue;
         if (one->throughput_samples_s < fraction * most) break;

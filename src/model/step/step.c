@@ -158,18 +158,21 @@ static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed
     timed->error += cm__time_factors.sparse_error;
 }
 
+/* Calibration with real steps gives a factor for each kind of units. */
+cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t i)
+{
+    cm__call call;
+    cm__call_at(&m->calls->calls[i], batch, &call);
+    cm__timed timed = cm__timer_time(m->timer, &call);
+    bool      matrix = cm__call_kinds[call.op].engine == CM_ENGINE_MATRIX;
+    timed.time_s *= scale_of(matrix ? &m->device->calibration.matrix : &m->device->calibration.vector);
+    if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed);
+    return timed;
+}
+
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 {
-    /* Factors from calibration with real steps. */
-    const double scale[CM_ENGINES] = {[CM_ENGINE_MATRIX] = scale_of(&m->device->calibration.matrix),
-                                      [CM_ENGINE_VECTOR] = scale_of(&m->device->calibration.vector)};
-    for (int32_t i = 0; i < m->calls->n_calls; i++) {
-        cm__call call;
-        cm__call_at(&m->calls->calls[i], batch, &call);
-        timed[i] = cm__timer_time(m->timer, &call);
-        timed[i].time_s *= scale[cm__call_kinds[call.op].engine];
-        if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed[i]);
-    }
+    for (int32_t i = 0; i < m->calls->n_calls; i++) timed[i] = cm__step_time_call(m, batch, i);
 }
 
 #define USUAL_BATCH 32

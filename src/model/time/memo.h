@@ -23,7 +23,9 @@ typedef struct cm__timed {
 typedef struct cm__memo_value {
     cm__timed timed;
     double    unknown; /* 0: as good as measured; 1: no row is near */
-    int       library; /* for a search of all tables: index of the library that gave the time */
+    /* for a search of all tables: */
+    int       library;     /* index of the library that gave the time */
+    double    flop, bytes; /* work of the call */
 } cm__memo_value;
 
 typedef struct cm__memo cm__memo;

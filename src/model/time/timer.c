@@ -107,21 +107,30 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
 
 /* As by_libraries(), with one look-up for all devices that share the memo: copies of a device with other limits, and
    devices without tables of their own. */
-static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__timed *timed)
+static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_value *found)
 {
     const cm__library *first = t->libraries, *by;
-    cm__memo_value     value = {.library = LIBRARIES};
     while (first < t->libraries + LIBRARIES && !first->count) first++;
-    if (!t->memo || first == t->libraries + LIBRARIES) return by_libraries(t, c, timed);
-    cm__memo_key key = {.table = first->tables[0]->sizes, .runtime = first->runtime, .search = true,
-                        .reference = first->reference};
-    if (!cm__memo_find(t->memo, key, c, &value)) {
-        by = by_libraries(t, c, &value.timed);
-        if (by) value.library = (int)(by - t->libraries);
-        cm__memo_keep(t->memo, key, c, &value);
+    cm__memo    *memo = first < t->libraries + LIBRARIES ? t->memo : NULL;
+    cm__memo_key key = {.search = true};
+    if (memo)
+        key = (cm__memo_key){.table = first->tables[0]->sizes, .runtime = first->runtime, .search = true,
+                             .reference = first->reference};
+    *found = (cm__memo_value){.library = LIBRARIES};
+    if (!memo || !cm__memo_find(memo, key, c, found)) {
+        by = by_libraries(t, c, &found->timed);
+        if (by) found->library = (int)(by - t->libraries);
+        cm__call_work(c, &found->flop, &found->bytes);
+        if (memo) cm__memo_keep(memo, key, c, found);
     }
-    *timed = value.timed;
-    return value.library < LIBRARIES ? &t->libraries[value.library] : NULL;
+    return found->library < LIBRARIES ? &t->libraries[found->library] : NULL;
+}
+
+/* The found time on the device, which differs from the table's in its limits. */
+static double transferred(const cm__timer *t, const cm__library *by, const cm__call *c, const cm__memo_value *found)
+{
+    return cm__transferred_work(&t->limits, &by->limits, c, found->flop, found->bytes, found->timed.time_s,
+                                found->timed.launches);
 }
 
 /* How much of the error of a transfer applies: it grows with the change of the time, from a least part to all of it. */
@@ -131,10 +140,11 @@ static double part_of_error(double here_s, double there_s)
 }
 
 /* Transfers a time to a device whose limits differ from the measured one. */
-static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
-    double measured = timed->time_s;
-    timed->time_s = cm__transferred(&t->limits, &by->limits, c, measured, timed->launches);
+    cm__timed *timed = &found->timed;
+    double     measured = timed->time_s;
+    timed->time_s = transferred(t, by, c, found);
     timed->shared = cm__time_factors.transfer_error * fmin(1, fabs(log2(timed->time_s / measured)));
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
 }
@@ -142,11 +152,10 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 /* The corrected time of a call from the reference device's tables; 0: they have none. */
 static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
 {
-    cm__timed there;
-    bool      known;
+    cm__memo_value there;
+    bool           known;
     if (by_memo(t, c, &there) != by) return 0;
-    double moved_s = cm__transferred(&t->limits, &by->limits, c, there.time_s, there.launches);
-    return cm__correction_factor(t->device, c, &known) * moved_s;
+    return cm__correction_factor(t->device, c, &known) * transferred(t, by, c, &there);
 }
 
 /* A product has two estimates if the device or its chip has a model of products: the model, and the transferred time.
@@ -166,28 +175,32 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
 }
 
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
-static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
-    bool      corrected;
-    double    factor = cm__correction_factor(t->device, c, &corrected);
-    cm__call  other;
-    cm__timed instead;
-    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) *timed = instead, c = &other;
-    double there_s = timed->time_s, moved_s = cm__transferred(&t->limits, &by->limits, c, there_s, timed->launches);
+    bool           corrected;
+    double         factor = cm__correction_factor(t->device, c, &corrected);
+    cm__call       other;
+    cm__memo_value instead;
+    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) *found = instead, c = &other;
+    cm__timed *timed = &found->timed;
+    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found);
     timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
     timed->shared *= part_of_error(moved_s, there_s);
     join_fitted(t, by, c, timed);
 }
 
-static cm__timed by_tables(cm__timer *t, const cm__call *c)
+/* *bytes: of the call; NAN: not computed. */
+static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
 {
-    cm__timed timed;
-    if (by_fits(t, c, &timed)) return timed;
-    const cm__library *by = by_memo(t, c, &timed);
-    if (by && by->reference) take_from_reference(t, by, c, &timed);
-    if (by && by->moved) move(t, by, c, &timed);
-    if (by) return timed;
+    cm__memo_value found;
+    *bytes = NAN;
+    if (by_fits(t, c, &found.timed)) return found.timed;
+    const cm__library *by = by_memo(t, c, &found);
+    *bytes = found.bytes;
+    if (by && by->reference) take_from_reference(t, by, c, &found);
+    if (by && by->moved) move(t, by, c, &found);
+    if (by) return found.timed;
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error, .how = CM_HOW_ROOFLINE};
 }
@@ -197,7 +210,8 @@ static bool is_gpu(const cm__timer *t) { return t->libraries[BUILT_IN].count || 
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
-    cm__timed timed = by_tables(t, c);
+    double    bytes;
+    cm__timed timed = by_tables(t, c, &bytes);
     if (!is_gpu(t) || timed.how == CM_HOW_MEASURED) return timed;
     bool vector = cm__is_vector_product(c) && t->limits.memory_bytes_s > 0;
     if (vector && (timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c)))
@@ -206,7 +220,8 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
     double volume_s = moved ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, fmax(cm__least_time(&t->limits, c), cm__traffic_time(&t->limits, c)));
+    double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
+    timed.time_s = fmax(timed.time_s, fmax(cm__least_time(&t->limits, c), traffic_s));
     return timed;
 }
 

@@ -60,6 +60,12 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
 {
     double flop, bytes;
     cm__call_work(c, &flop, &bytes);
+    return cm__transferred_work(to, from, c, flop, bytes, time_s, kernels);
+}
+
+double cm__transferred_work(const cm__limits *to, const cm__limits *from, const cm__call *c, double flop, double bytes,
+                            double time_s, double kernels)
+{
     parts  from_ceilings = ceilings_of(from, c, flop, bytes), to_ceilings = ceilings_of(to, c, flop, bytes);
     parts  there = parts_of(&from_ceilings, time_s, kernels), here = to_ceilings;
     double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 1;

@@ -14,6 +14,9 @@
 #include "model/time/roofline.h"
 
 /* The time, on a device with limits `to`, of a call whose `kernels` take `time_s` on one with limits `from`. */
+/* flop, bytes: the call's work. */
+double cm__transferred_work(const cm__limits *to, const cm__limits *from, const cm__call *call, double flop,
+                            double bytes, double time_s, double kernels);
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *call, double time_s,
                        double kernels);
 

@@ -66,8 +66,13 @@ static bool reads_a_part(const cm__call *c)
 double cm__traffic_time(const cm__limits *l, const cm__call *c)
 {
     double flop, bytes;
-    if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
     cm__call_work(c, &flop, &bytes);
+    return cm__traffic_time_of(l, c, bytes);
+}
+
+double cm__traffic_time_of(const cm__limits *l, const cm__call *c, double bytes)
+{
+    if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
     return bytes * cm__beyond_cache(l->cache_bytes, bytes) / l->memory_bytes_s;
 }
 

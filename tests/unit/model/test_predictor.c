@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_predictor.c - many batch sizes: equal to cm_predict() at powers of two, and between its neighbours elsewhere. */
 #include <math.h>
+#include "model/predictor.h"
 #include "time_device.h"
 
 static cm_graph *step_of(const char *model)
@@ -102,12 +103,71 @@ static void nonsense_is_refused(void **unused)
     cm_graph_free(step);
 }
 
+/* What is surely slower is slower, what is clearly slower is found, and timing only some calls changes nothing. */
+static void slower_batches_are_known(const char *device_id, const char *model)
+{
+    static const double parts[] = {0.5, 0.9, 0.999, 1.001, 1.2, 2, 1e9};
+    cm_graph           *step = step_of(model);
+    cm_device          *device;
+    cm_predictor       *asked, *plain;
+    cm_prediction_info  info, exact;
+    assert_int_equal(cm_device_load(device_id, &device, NULL), CM_OK);
+    assert_int_equal(cm_predictor_new(step, device, NULL, &plain, NULL), CM_OK);
+    for (int64_t batch = 4; batch <= 256; batch *= 4)
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            exact = at(plain, batch);
+            double bound = parts[i] * exact.throughput_samples_s, alone_s = exact.step_time_s;
+            assert_int_equal(cm_predictor_new(step, device, NULL, &asked, NULL), CM_OK);
+            at(asked, 2 * batch);
+            bool below = cm__predictor_below(asked, batch, bound);
+            assert_true(!below || exact.throughput_samples_s < bound);
+            if (parts[i] >= 2) assert_true(below); /* a limit of the clock makes no step twice as long */
+            assert_int_equal(cm__predictor_exactly(asked, batch, &info, NULL), CM_OK);
+            same(&info, &exact);
+            assert_true(info.step_time_s == alone_s);
+            cm_predictor_free(asked);
+        }
+    cm_predictor_free(plain);
+    cm_device_free(device);
+    cm_graph_free(step);
+}
+
+static void a_slower_batch_is_known(void **unused)
+{
+    (void)unused;
+    slower_batches_are_known("nvidia-h200", "resnet18");
+    slower_batches_are_known("nvidia-l4", "bert:layers=2,hidden=128,heads=2,seq=64,vocab=1000");
+}
+
+static void only_powers_of_two_by_calls_are_compared(void **unused)
+{
+    (void)unused;
+    cm_graph     *step = step_of("resnet18");
+    cm_device    *device[2];
+    cm_predictor *p[2];
+    const char   *ids[] = {"nvidia-h200", "habana-gaudi2"}; /* the second one has an execution model */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(cm_device_load(ids[i], &device[i], NULL), CM_OK);
+        assert_int_equal(cm_predictor_new(step, device[i], NULL, &p[i], NULL), CM_OK);
+        at(p[i], 64);
+        assert_false(cm__predictor_below(p[i], 48, 1e12));
+        assert_false(cm__predictor_below(p[i], 0, 1e12));
+        assert_false(cm__predictor_below(p[i], 32, 0));
+        assert_int_equal(cm__predictor_below(p[i], 32, 1e12), i == 0);
+        cm_predictor_free(p[i]);
+        cm_device_free(device[i]);
+    }
+    cm_graph_free(step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powers_of_two_are_exact),
         cmocka_unit_test(others_lie_between),
         cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(a_slower_batch_is_known),
+        cmocka_unit_test(only_powers_of_two_by_calls_are_compared),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

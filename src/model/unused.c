@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unused.c - tables of options, of what each needs, and of the reason if it is not there. */
+#include "model/unused.h"
+
+#include "base/ctx.h"
+#include "device/device.h"
+#include "graph/runtimes.h"
+#include "model/execution/execution.h"
+
+typedef struct question {
+    const cm_graph        *forward;
+    const cm_device       *device;
+    cm_runtime             runtime;
+    const cm_step_options *o; /* as the user gave them */
+} question;
+
+/* ---- what the model has ------------------------------------------------------------------------------------------ */
+
+static bool attends(const question *q) { return cm__facts_of(q->forward).most_keys > 0; }
+
+static bool has_images(const question *q)
+{
+    const cm_graph *g = q->forward;
+    bool            found = cm__facts_of(g).convolves;
+    for (int32_t i = 0; i < g->n_tensors; i++) found |= g->tensors[i].role == CM_ROLE_INPUT && g->tensors[i].rank >= 4;
+    return found;
+}
+
+/* ---- what the device has ----------------------------------------------------------------------------------------- */
+
+static bool by_kernels(const question *q) { return cm_device_get_info(q->device)->style == CM_STYLE_KERNELS; }
+static bool by_pytorch(const question *q) { return cm__is_pytorch(q->runtime); }
+static bool not_native(const question *q) { return q->runtime != CM_RUNTIME_NATIVE; }
+static bool calls_kernels(const question *q) { return !cm__execution_applies(q->device, q->runtime); }
+static bool launches_or_loads(const question *q)
+{
+    return not_native(q) || q->o->loading.on || q->o->loading.dataset;
+}
+static bool has_host_time(const question *q) { return not_native(q) || q->device->execution.step_s.known; }
+/* Releases differ in attention, in what recomputation repeats, and in how they join gradients of cut tensors. */
+static bool year_counts(const question *q)
+{
+    bool cuts = false;
+    for (int32_t i = 0; i < q->forward->n_nodes; i++) cuts |= q->forward->nodes[i].op == CM_OP_UNPACK;
+    return !by_pytorch(q) || attends(q) || cuts || q->o->train.recompute || q->o->plan.recompute;
+}
+
+static bool recomputes_something(const question *q) { return by_pytorch(q) || attends(q); }
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static bool layout(const question *q) { return q->o->layout != CM_LAYOUT_AUTO; }
+static bool attention(const question *q) { return q->o->train.attention != CM_ATTENTION_AUTO; }
+static bool efficient(const question *q) { return q->o->train.attention == CM_ATTENTION_EFFICIENT; }
+static bool cudnn(const question *q) { return q->o->train.attention == CM_ATTENTION_CUDNN; }
+static bool software(const question *q) { return q->o->train.software > 0; }
+static bool quantize(const question *q) { return q->o->train.tuning.quantize != CM_QUANTIZE_NONE; }
+static bool host(const question *q) { return q->o->loading.host != NULL; }
+static bool several_steps(const question *q) { return q->o->steps_per_call > 1; }
+static bool selective(const question *q) { return q->o->train.recompute == CM_RECOMPUTE_SELECTIVE; }
+
+typedef struct rule {
+    bool (*given)(const question *q);
+    bool (*used)(const question *q);
+    const char *reason;
+} rule;
+
+static const rule of_models[] = {
+    {layout, has_images, "the model has no images: omit --layout"},
+    {attention, attends, "the model has no attention: omit --attention"},
+};
+
+static const rule of_devices[] = {
+    {layout, calls_kernels, "the compiler of its native runtime lays out images: omit --layout"},
+    {efficient, by_pytorch, "--attention efficient is a kernel of PyTorch, which does not run: choose flash or math"},
+    {cudnn, not_native, "--attention cudnn is a kernel of NVIDIA's library, which does not run: choose flash or math"},
+    {software, not_native, "--software is the year of PyTorch or Megatron-LM, and its runtime is native: omit it"},
+    {software, year_counts, "releases of PyTorch differ in attention and recomputation, and the step has neither: omit "
+                            "--software"},
+    {quantize, by_kernels, "--quantize stores weights in formats of GPU libraries, for which it has no kernels"},
+    {host, launches_or_loads,
+     "under its native runtime the host only loads data: add --dataset or --host-io on, or omit --host"},
+    {several_steps, has_host_time, "no host time per call of it is known, which --steps-per-call divides: omit it"},
+    {selective, recomputes_something,
+     "selective recomputation repeats attention here, and the model has none: choose --recompute full"},
+};
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static const char *broken(const question *q, const rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rules[i].given(q) && !rules[i].used(q)) return rules[i].reason;
+    return NULL;
+}
+
+cm_status cm__refuse_for_model(const cm_graph *forward, const cm_step_options *asked, cm_diag *diag)
+{
+    const question q = {.forward = forward, .o = asked};
+    const char    *reason = broken(&q, of_models, COUNT(of_models));
+    return reason ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s", reason) : CM_OK;
+}
+
+cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
+                                const cm_step_options *asked, cm_diag *diag)
+{
+    const question q = {forward, device, runtime, asked};
+    const char    *reason = broken(&q, of_devices, COUNT(of_devices));
+    return reason ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s: %s", cm_device_get_info(device)->id, reason) : CM_OK;
+}
