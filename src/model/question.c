@@ -114,6 +114,15 @@ static void check_options(cm_step *s, const cm_step_options *asked)
     cm__pass_on(s->ctx, cm__refuse_for_device(forward, s->device, s->options.runtime, asked, s->ctx->diag));
 }
 
+/* Warns of an option that is accepted and does nothing, in the graph that belongs to this step alone. */
+static void warn_of_options(cm_step *s, const cm_step_options *asked)
+{
+    const char *text = asked && s->shared.forward && s->loaded[1]
+                           ? cm__without_effect(s->shared.forward, s->device, s->options.runtime, asked)
+                           : NULL;
+    if (text) cm__warn(s->loaded[1], "%s", text);
+}
+
 /* Builds the graphs that are not in `shared`. asked: the options before they were settled; NULL: they are checked. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, const cm_step_options *asked, cm_step **step, cm_diag *diag)
@@ -133,6 +142,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         cm__pass_on(ctx, cm_graph_train(s->shared.forward, &options->train, &s->loaded[1], diag));
         s->shared.graph = s->loaded[1];
     }
+    warn_of_options(s, asked);
     s->divides = divides_batches(device, options->runtime);
     check_operators(s);
     check_plan(s);

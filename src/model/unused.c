@@ -71,7 +71,6 @@ static const rule of_models[] = {
 };
 
 static const rule of_devices[] = {
-    {layout, calls_kernels, "the compiler of its native runtime lays out images: omit --layout"},
     {efficient, by_pytorch, "--attention efficient is a kernel of PyTorch, which does not run: choose flash or math"},
     {cudnn, not_native, "--attention cudnn is a kernel of NVIDIA's library, which does not run: choose flash or math"},
     {software, not_native, "--software is the year of PyTorch or Megatron-LM, and its runtime is native: omit it"},
@@ -99,6 +98,14 @@ cm_status cm__refuse_for_model(const cm_graph *forward, const cm_step_options *a
     const question q = {.forward = forward, .o = asked};
     const char    *reason = broken(&q, of_models, COUNT(of_models));
     return reason ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s", reason) : CM_OK;
+}
+
+const char *cm__without_effect(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
+                               const cm_step_options *asked)
+{
+    const question q = {forward, device, runtime, asked};
+    return layout(&q) && !calls_kernels(&q) ? "--layout has no effect: the compiler of this device's runtime lays out images"
+                                            : NULL;
 }
 
 cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,

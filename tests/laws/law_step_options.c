@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* law_step_options.c - an option of a step changes its time, its memory or its batch, or it is refused by name. */
+/* law_step_options.c - an option of a step changes its time, its memory or its batch, or it is refused or warned of by
+   name. */
 #include <math.h>
 #include <string.h>
 #include "laws.h"
@@ -31,10 +32,11 @@ typedef struct reply {
     cm_status status;
     double    step_s, device_s, host_s, low_s, peak_bytes;
     int32_t   nodes; /* repeated ones may take no time beside others */
+    bool      warns; /* of the option */
     cm_diag   diag;
 } reply;
 
-static reply ask(const char *model, const cm_device *d, const cm_step_options *o)
+static reply ask(const char *model, const cm_device *d, const cm_step_options *o, const char *name)
 {
     reply              r = {0};
     cm_step           *step = NULL;
@@ -48,6 +50,8 @@ static reply ask(const char *model, const cm_device *d, const cm_step_options *o
     r.step_s = info.step_time_s, r.device_s = info.device_time_s, r.host_s = info.host_time_s;
     r.low_s = info.interval_s[0], r.peak_bytes = use.peak_bytes;
     r.nodes = r.status ? 0 : cm_graph_nodes(cm_step_graph(step));
+    for (int32_t i = 0; !r.status && name && i < cm_graph_warnings(cm_step_graph(step)); i++)
+        r.warns |= strstr(cm_graph_warning(cm_step_graph(step), i), name) != NULL;
     cm_prediction_free(p);
     cm_step_free(step);
     return r;
@@ -63,10 +67,10 @@ static void check(law_run *run, const char *model, const cm_device *d, const rep
 {
     bool changes = false, refused[VALUES] = {false};
     for (int v = 0; v < o->count; v++) {
-        reply r = ask(model, d, &o->with[v]);
-        refused[v] = r.status == CM_ERR_UNSUPPORTED;
+        reply r = ask(model, d, &o->with[v], o->name);
+        refused[v] = r.status == CM_ERR_UNSUPPORTED || r.warns;
         changes |= r.status == CM_OK && differs(&r, usual);
-        if (refused[v]) law_case(run, strstr(r.diag.reason, o->name), "%s on %s: %s refused: %s", model,
+        if (r.status == CM_ERR_UNSUPPORTED) law_case(run, strstr(r.diag.reason, o->name), "%s on %s: %s refused: %s", model,
                                  cm_device_get_info(d)->id, o->name, r.diag.reason);
     }
     for (int v = 0; v < o->count; v++)
@@ -81,7 +85,7 @@ void law_step_options_count(law_run *run)
         cm_device *d;
         if (cm_device_load(cm_device_id(i), &d, NULL)) continue;
         for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-            reply usual = ask(models[m], d, &(cm_step_options){.steps_per_call = 0});
+            reply usual = ask(models[m], d, &(cm_step_options){.steps_per_call = 0}, NULL);
             for (size_t o = 0; o < sizeof options / sizeof *options && !usual.status; o++)
                 check(run, models[m], d, &usual, &options[o]);
         }

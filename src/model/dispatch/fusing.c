@@ -140,10 +140,11 @@ static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
 }
 
 /* A sum over columns is divided among blocks, which iterate over other elements than the kernel that writes what it
-   adds up: they are one kernel only if nothing else reads that. */
+   adds up: Inductor makes one kernel of them only if nothing else reads that. Vendors write such kernels by hand. */
 static bool joins(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
-    if (adds_columns(f->d, n) && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
+    bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    if (generated && adds_columns(f->d, n) && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
     return suits(f, kernel, n) || inlined(f, n, k, kernel);
 }
 
