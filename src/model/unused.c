@@ -66,7 +66,6 @@ typedef struct rule {
 } rule;
 
 static const rule of_models[] = {
-    {layout, has_images, "the model has no images: omit --layout"},
     {attention, attends, "the model has no attention: omit --attention"},
 };
 
@@ -82,6 +81,12 @@ static const rule of_devices[] = {
     {several_steps, has_host_time, "no host time per call of it is known, which --steps-per-call divides: omit it"},
     {selective, recomputes_something,
      "selective recomputation repeats attention here, and the model has none: choose --recompute full"},
+};
+
+/* What a question about several models or devices may say for those that have the choice. */
+static const rule accepted[] = {
+    {layout, has_images, "--layout has no effect: the model has no images"},
+    {layout, calls_kernels, "--layout has no effect: the compiler of this device's runtime lays out images"},
 };
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -104,8 +109,7 @@ const char *cm__without_effect(const cm_graph *forward, const cm_device *device,
                                const cm_step_options *asked)
 {
     const question q = {forward, device, runtime, asked};
-    return layout(&q) && !calls_kernels(&q) ? "--layout has no effect: the compiler of this device's runtime lays out images"
-                                            : NULL;
+    return broken(&q, accepted, COUNT(accepted));
 }
 
 cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
