@@ -166,7 +166,7 @@ int run_words(int argc, char **argv)
     return EXIT_DONE;
 }
 
-#if defined(__GLIBC__) && defined(MADV_HUGEPAGE)
+#if defined(__GLIBC__)
 /* Lets the heap grow over addresses for which the kernel may use large pages. No memory is touched. */
 static void ask_for_large_pages(void)
 {
@@ -179,9 +179,6 @@ static void ask_for_large_pages(void)
     if (to > from) madvise((void *)from, to - from, MADV_HUGEPAGE); /* a hint */
     free(block);
 }
-#else
-static void ask_for_large_pages(void) {}
-#endif
 
 /* The kernel clears memory whenever it gives it out, page by page: a sixth of the time of a large ranking. The program
    keeps what it has, in one heap for all threads, and takes it in large pages beyond the first ones. */
@@ -192,6 +189,9 @@ static void keep_memory(void)
     mallopt(M_ARENA_MAX, 1);
     ask_for_large_pages();
 }
+#else
+static void keep_memory(void) {}
+#endif
 
 int cm_main(int argc, char **argv)
 {
