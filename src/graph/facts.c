@@ -4,10 +4,8 @@
 
 static void add_attention(const cm_graph *g, const cm_node *n, cm__facts *f)
 {
-    const cm_tensor *q = cm__in(g, n, 0), *k = cm__in(g, n, 1);
-    bool             grouped = q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
+    const cm_tensor *k = cm__in(g, n, 1);
     if (k->rank >= 2 && k->dims[k->rank - 2].fixed > f->most_keys) f->most_keys = k->dims[k->rank - 2].fixed;
-    if (q->dtype == CM_FP32 && grouped) f->wide_groups = true;
 }
 
 static void add_update(const cm_graph *g, const cm_node *n, cm__facts *f)

@@ -119,7 +119,6 @@ typedef union cm__num {
 typedef struct cm__facts {
     bool    known;
     bool    convolves;   /* it has convolutions */
-    bool    wide_groups; /* grouped-query attention in fp32 */
     int64_t most_keys;   /* of an attention node */
     int64_t seq;         /* tokens per sample; 0: no sequence */
     cm_poly matrix_flop; /* of matrix products, without repeated ones */

@@ -137,7 +137,8 @@ typedef struct cm__predict_request {
     cm__loop_options   loop;
 } cm__predict_request;
 
-/* Read "grpo,group=8,epochs=1,reference=off,copy=off,reward=MODEL". False: *wrong is the part that is no option. */
+/* Reads "grpo,group=8,epochs=1,reference=off,copy=off,reward=MODEL". Returns false if a part of the text is not one of these
+   options; *wrong then points to that part. */
 bool cm__loop_parse(const char *text, cm__loop_options *loop, const char **wrong);
 const char *cm__loop_name(cm__loop_kind kind);
 

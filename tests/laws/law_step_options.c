@@ -31,7 +31,7 @@ static const struct option {
 typedef struct reply {
     cm_status status;
     double    step_s, device_s, host_s, low_s, peak_bytes;
-    int32_t   nodes; /* repeated ones may take no time beside others */
+    int32_t   nodes; /* of the graph: recomputation adds nodes, even where they add no time */
     bool      warns; /* of the option */
     cm_diag   diag;
 } reply;

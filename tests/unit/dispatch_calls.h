@@ -106,6 +106,19 @@ static inline int times(const listed *l, const char *call)
     return count;
 }
 
+/* How often a training step in fp32 makes a call. */
+static inline int times_in(cm_runtime runtime, const char *net, cm_layout layout, double batch, const char *call)
+{
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, net), CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, layout, runtime), batch, &got);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    return times(&got, call);
+}
+
 /* ---- whole models ----------------------------------------------------------------------------------------------- */
 
 typedef struct model {

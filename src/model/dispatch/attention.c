@@ -36,8 +36,7 @@ bool cm__attention_grouped(const cm_graph *g, const cm_node *n)
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    /* No fused kernel of PyTorch takes grouped-query attention in fp32. */
-    if (cm__is_pytorch(runtime)) return cm__facts_of(g).wide_groups || (g->software && g->software < FUSED_SINCE);
+    if (cm__is_pytorch(runtime)) return g->software && g->software < FUSED_SINCE; /* see cm__attention_unfused() */
     if (runtime != CM_RUNTIME_MEGATRON) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
     if (has_units(device, CM_RATE_FP8) || g->software >= FUSED_SINCE) return false;
@@ -54,6 +53,7 @@ bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runti
     bool old = g->software && g->software < FUSED_SINCE, by_node = cm__is_pytorch(runtime) && !old;
     if (!by_node || g->attention != CM_ATTENTION_AUTO) return math;
     if (cm__attention_masked(g, n, runtime)) return false;
+    /* No fused kernel of PyTorch takes an open mask, or grouped queries in fp32. */
     bool open = g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0);
     return open || (cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n));
 }

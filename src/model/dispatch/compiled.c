@@ -11,15 +11,10 @@
  * sums of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
  */
 #include "model/dispatch/fusing.h"
+#include "model/time/factors.h"
 
 #include <string.h>
 
-/* Of Inductor's choices (torch/_inductor/choices.py, reduction_split_factor): rows that a block adds up, as long as that
-   gives few blocks; the outputs from which on a sum over rows is not divided. On a device of 132 multiprocessors. */
-#define ROWS_OF_BLOCK 128
-#define UNDIVIDED_SUMS 264
-/* With fewer channels there may be so many partial sums that a kernel cannot keep them on the chip. */
-#define FEW_CHANNELS 66
 #define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
@@ -37,8 +32,9 @@ void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_p
    would read if every block added up the same number of rows; the table contains what it really takes. */
 static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double columns)
 {
-    cm_poly read = cm__poly_scale(elements, 4.0 / ROWS_OF_BLOCK), written = cm__poly_const(4 * columns);
-    cm__call_generated(d, node, columns < FEW_CHANNELS ? "many_sums" : "partial_sums", cm__poly_add(read, written));
+    cm_poly read = cm__poly_scale(elements, 4 / cm__time_factors.rows_of_block), written = cm__poly_const(4 * columns);
+    bool    many = columns < cm__time_factors.many_sums_columns;
+    cm__call_generated(d, node, many ? "many_sums" : "partial_sums", cm__poly_add(read, written));
 }
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
@@ -51,7 +47,8 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     double           channels = x->rank > 1 ? (double)x->dims[1].fixed : 1;
     cm__call_generated(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
     for (int i = first; d->nhwc && i < 2; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
-    if (!d->nhwc && channels < UNDIVIDED_SUMS) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
+    bool divided = channels < cm__time_factors.undivided_sums;
+    if (!d->nhwc && divided) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 

@@ -187,8 +187,9 @@ static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           again = n == forward || cm__ops[forward->op].gradient == cm__gradient_input;
-    double         flop = cm__class(forward) == CM_CLASS_ELEMENTWISE && again ? cm__ops[forward->op].flop_per_element : 0;
-    double         bytes = flop >= FUNCTION_FLOP && !f->by_row[f->kernel[node]] ? flop * cm__time_factors.function_flop : 0;
+    bool           counts = again && cm__class(forward) == CM_CLASS_ELEMENTWISE && !f->by_row[f->kernel[node]];
+    double         flop = counts ? cm__ops[forward->op].flop_per_element : 0;
+    double         bytes = flop >= FUNCTION_FLOP ? flop * cm__time_factors.function_flop : 0;
     if (n->op == CM_OP_DROPOUT && f->d->trains) bytes = cm__time_factors.random_number;
     return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), bytes);
 }

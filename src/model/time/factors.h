@@ -12,6 +12,7 @@ typedef struct cm__factors {
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
     double pool_read, pool_gradient, atomic_add, atomic_add_nhwc, atomic_add_contended; /* bytes: dispatch/traffic.c */
     double function_flop, random_number, contended_narrow; /* likewise */
+    double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */
     double contended_adds;  /* additions to each number of a table, from which on they wait for each other */
     double padded_products; /* products per number moved, from which on Inductor pads: dispatch/matrix.c */
     double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;

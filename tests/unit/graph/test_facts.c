@@ -66,21 +66,6 @@ static void networks_have_convolutions_or_layers(void **state)
     cm_graph_free(text);
 }
 
-/* In autocast, attention has 16-bit operands. */
-static void grouped_attention_is_wide_in_fp32(void **state)
-{
-    (void)state;
-    static const char grouped[] = "llama:layers=1,hidden=64,heads=4,kv_heads=2,seq=16,vocab=100";
-    static const char equal[] = "llama:layers=1,hidden=64,heads=4,kv_heads=4,seq=16,vocab=100";
-    cm_graph *wide = step_of(grouped, CM_PRECISION_FP32), *narrow = step_of(grouped, CM_PRECISION_AMP_BF16);
-    cm_graph *plain = step_of(equal, CM_PRECISION_FP32);
-    assert_true(cm__facts_of(wide).wide_groups);
-    assert_false(cm__facts_of(narrow).wide_groups || cm__facts_of(plain).wide_groups);
-    cm_graph_free(wide);
-    cm_graph_free(narrow);
-    cm_graph_free(plain);
-}
-
 /* Stored facts are those that a new pass over the graph finds. */
 static void stored_facts_are_true(void **state)
 {
@@ -103,7 +88,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(token_models_have_one), cmocka_unit_test(others_have_none),
                                        cmocka_unit_test(networks_have_convolutions_or_layers),
-                                       cmocka_unit_test(grouped_attention_is_wide_in_fp32),
                                        cmocka_unit_test(stored_facts_are_true)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,69 +66,46 @@ static void long_rows_have_kernels_of_their_own(void **state)
    and 64 sums. Backward has two such sums; its second kernels add them up one by one. */
 static void channels_last_sums_have_partial_sums(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 128 4 4\nconv 128 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n"),
-                             CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NHWC, CM_RUNTIME_TORCH_COMPILE), 8, &got);
-    assert_int_equal(times(&got, "elementwise forward partial_sums fp32 1,128"), 3); /* 8 x 16 rows: 512 + 512 bytes */
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 128 4 4\nconv 128 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 8,
+                              "elementwise forward partial_sums fp32 1,128"), 3); /* 8 x 16 rows: 512 + 512 bytes */
 }
 
 /* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
    for all four, and counts the batches of both norms. */
 static void a_tuned_batch_norm_is_summed_before(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nbn\nflatten\nlinear 4\n"),
-                             CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 2, &got);
-    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 0);
-    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 2);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 2, &got);
-    assert_int_equal(times(&got, "reduce forward sum:nchw fp32 2,8,16"), 3); /* the second norm follows no convolution */
-    assert_int_equal(times(&got, "elementwise forward scale int64 1,1"), 1);
-    assert_int_equal(times(&got, SMALL), 0);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nbn\nflatten\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 2,
+                              "reduce forward sum:nchw fp32 2,8,16"), 0);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 2,
+                              "elementwise forward scale int64 1,1"), 2);
+    assert_int_equal(times_in(CM_RUNTIME_TUNED, net, CM_LAYOUT_AUTO, 2,
+                              "reduce forward sum:nchw fp32 2,8,16"), 3); /* the second norm follows no convolution */
+    assert_int_equal(times_in(CM_RUNTIME_TUNED, net, CM_LAYOUT_AUTO, 2, "elementwise forward scale int64 1,1"), 1);
+    assert_int_equal(times_in(CM_RUNTIME_TUNED, net, CM_LAYOUT_AUTO, 2, SMALL), 0);
 }
 
 /* A residual sum's gradient is added to that of the norm beside it. It has no sums of its own. */
 static void a_residual_sum_has_no_weights(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16 as y\nln\nlinear 16\nadd . y\nlinear 4\n"),
-                             CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
-    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 1); /* 2 x 4 x 16 numbers */
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 32\nlinear 16 as y\nln\nlinear 16\nadd . y\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 4,
+                              "elementwise forward column_sum fp32 1,64"), 1); /* 2 x 4 x 16 numbers */
 }
 
 /* A compiler has two kernels for the gradients of a layer norm's weights, from its input and its gradient: 4 x 16 numbers
    each. A vendor's kernel of the norm makes them. */
 static void a_tuned_norm_makes_the_gradients_of_its_weights(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16\nln\nlinear 4\n"), CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
-    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 1);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TUNED), 4, &got);
-    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,64"), 0);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 32\nlinear 16\nln\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 4,
+                              "elementwise forward column_sum fp32 1,64"), 1);
+    assert_int_equal(times_in(CM_RUNTIME_TUNED, net, CM_LAYOUT_AUTO, 4, "elementwise forward column_sum fp32 1,64"), 0);
 }
 
 int main(void)

@@ -42,31 +42,21 @@ static void a_small_operand_is_computed_where_it_is_read(void **state)
    first reads 4 x 64 numbers twice and writes them, the second reads them and writes 64 sums. */
 static void a_sum_over_columns_is_apart_from_what_it_adds(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 64\nrelu\nlinear 4\n"), CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
-    assert_int_equal(times(&got, "elementwise forward fused fp32 1,384"), 1);
-    assert_int_equal(times(&got, "elementwise forward column_sum fp32 1,160"), 1);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 32\nlinear 64\nrelu\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 4,
+                              "elementwise forward fused fp32 1,384"), 1);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 4,
+                              "elementwise forward column_sum fp32 1,160"), 1);
 }
 
 /* Both gradients of a product of y and z read the gradient of the result: one kernel, 3 x 64 numbers in, 2 x 64 out. */
 static void neighbours_that_read_the_same_are_one_kernel(void **state)
 {
-    static listed got;
     (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, "input x 32\nlinear 16 bias=off as y\nlinear 16 bias=off\nmul . y\nlinear 4\n"),
-                             CM_PRECISION_FP32, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE), 4, &got);
-    assert_int_equal(times(&got, "elementwise forward fused fp32 1,160"), 1);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    static const char net[] = "input x 32\nlinear 16 bias=off as y\nlinear 16 bias=off\nmul . y\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_AUTO, 4,
+                              "elementwise forward fused fp32 1,160"), 1);
 }
 
 static bool trains_in_nhwc(const char *net)
