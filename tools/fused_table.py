@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """fused_table.py - a kernel table of what torch.compile generates, from measured steps and benchmarks.
 
-    python3 tools/fused_table.py STEPS.jsonl... --kernels KERNELS.jsonl -o data/kernels/nvidia-h200.torch-compile.json
+    python3 tools/fused_table.py STEPS.jsonl... --kernels KERNELS.jsonl [--only TABLE,...] -o data/kernels/nvidia-h200.torch-compile.json
 
 STEPS.jsonl is written by tools/first_sight/compiled.py, KERNELS.jsonl by 'python -m centimani bench --suite compiled'.
 A generated kernel moves bytes: what it reads from outside and what it writes for others. Kernels are sorted into bins of
 half an octave of these bytes; a row has the mean time of a bin (a step adds them up), at 8 bytes per element as a copy in fp32 has. Kernels
 of steps count alone where a bin has enough of them, because they find their operands in the cache as often as a step
 does. Tables: fused (no reduction), row_sum (rows of at most 1,024 numbers, which a kernel keeps on the chip),
-long_row_sum (longer ones), column_sum (many rows are added), partial_sums and many_sums (the sums of its blocks are added
-up; many: of few columns). Pools and writes
+long_row_sum (longer ones), strided_row_sum (neighbours in a row of an operand lie apart in memory), column_sum (many rows are added), partial_sums and many_sums (the sums of its blocks are added
+up; many: of few columns). With --only the other tables of the output file stay as they are. Pools and writes
 by index are omitted: they read elements several times, or wait for each other (src/model/dispatch/traffic.c).
 """
 import argparse
@@ -69,6 +69,10 @@ def table_of(record):
         if second:
             return "partial_sums" if columns >= FEW_COLUMNS else "many_sums"
         return "column_sum"
+    if not any(operand[2] == math.prod(record["numels"].values()) for operand in record["reads"] + record["writes"]):
+        return None  # rows that were divided unevenly: parts of them are masked
+    if record.get("hint") == "DEFAULT":  # Inductor's word for a reduction along neither rows nor columns of all operands
+        return "strided_row_sum"
     return "row_sum" if record["persistent"] else "long_row_sum"
 
 
@@ -106,9 +110,23 @@ def rows_of(table, kernels):
             rows.append([1, max(1, round(moved / 8)), float(f"{us * 1e-6:.4g}"), 1])
     if table in ("partial_sums", "many_sums"):
         rows = with_end(rows, kernels)
-    if table == "fused":
+    if table in ("fused", "row_sum", "long_row_sum"):
         rows.append([1, round(LARGEST / 8), float(f"{LARGEST / STREAMING:.4g}"), 1])
-    return list({row[1]: row for row in rows}.values())
+    return rising(list({row[1]: row for row in rows}.values()))
+
+
+def rising(rows):
+    """The nearest times that do not fall with more bytes: neighbours that do are replaced by their mean."""
+    runs = []
+    for row in rows:
+        runs.append([row])
+        while len(runs) > 1 and level(runs[-2]) > level(runs[-1]):
+            runs[-2:] = [runs[-2] + runs[-1]]
+    return [[*row[:2], float(f"{level(run):.4g}"), row[3]] for run in runs for row in run]
+
+
+def level(run):
+    return statistics.geometric_mean(row[2] for row in run)
 
 
 def with_end(rows, kernels):
@@ -122,18 +140,21 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("steps", nargs="+")
     parser.add_argument("--kernels", action="append", default=[])
+    parser.add_argument("--only", type=lambda names: names.split(","), default=[])
     parser.add_argument("-o", "--output", required=True)
     args = parser.parse_args()
     tables, count = {}, 0
     sources = [(of_steps(path), True) for path in args.steps] + [(of_bench(path), False) for path in args.kernels]
     for source, step in sources:
         for record, us in source:
-            if table_of(record):
+            if table_of(record) and (not args.only or table_of(record) in args.only):
                 tables.setdefault(table_of(record), []).append((record, us, step))
                 count += 1
-    lines = [json.dumps({"runtime": "torch-compile", "op": "elementwise", "pass": "forward", "variant": name, "dtype": "fp32",
-                         "dims": DIMS, "kind": "measured", "source": "bench", "date": "2026-11", "rows": rows_of(name, kernels)},
-                        separators=(",", ":")) for name, kernels in sorted(tables.items())]
+    kept = json.load(open(args.output))["kernels"] if args.only else []
+    made = [{"runtime": "torch-compile", "op": "elementwise", "pass": "forward", "variant": name, "dtype": "fp32", "dims": DIMS,
+             "kind": "measured", "source": "bench", "date": "2026-11", "rows": rows_of(name, kernels)} for name, kernels in tables.items()]
+    made += [table for table in kept if table["variant"] not in args.only]
+    lines = [json.dumps(table, separators=(",", ":")) for table in sorted(made, key=lambda table: table["variant"])]
     source = {"title": f"{count} kernels that torch.compile generated, in training steps and from drawn functions, on an NVIDIA "
               "H200; PyTorch 2.11, CUDA 13.0, Triton 3.6; means of bins of half an octave of bytes",
               "where": "tools/fused_table.py", "date": "2026-11-16"}

@@ -206,7 +206,7 @@ cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim 
                  (long long)w->dilation[axis]);
     int64_t padded = size.fixed + (w->auto_pad ? 0 : w->pad_begin[axis] + w->pad_end[axis]);
     int64_t room = padded - span - 1;
-    if (room < 0)
+    if (room < 0 && !(ceil_mode && room + stride > 0)) /* one window may reach beyond the end */
         cm__fail(g->ctx, CM_ERR_FORMAT, "a window of %lld over %lld elements", (long long)(span + 1),
                  (long long)padded);
     int64_t steps = ceil_mode ? (room + stride - 1) / stride : room / stride;

@@ -52,21 +52,26 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
-/* Activations that are not stored (model/memory/recomputed.c) and that the sums and the kernel after them read: they
-   are computed again once, by a kernel of their own. */
-static void emit_recomputed(cm__fusing *f, int32_t node)
+/* What the sums and the kernel after them need and nobody stored: one kernel reads what it is computed from, and writes
+   it in fp32. */
+static void emit_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        int32_t        base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
-        int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
-        const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
-        if (!made || made->phase != CM_FORWARD || f->library[base] || f->again[base]) continue;
-        cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base));
-        if (memcmp(&elements, &f->size[f->kernel[node]], sizeof elements) != 0) continue; /* statistics are stored */
-        f->again[base] = true;
-        cm__call_generated(f->d, node, "fused", cm__poly_scale(cm__fusing_read(f->d->g, n->inputs[k]), 2));
+        int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
+        if (base < 0 || f->again[base] != kernel + 1) continue;
+        f->again[base] = 0;
+        cm_poly written = cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, base)), 4);
+        cm__call_generated(f->d, node, "fused", cm__poly_add(cm__fusing_read(f->d->g, n->inputs[k]), written));
     }
+}
+
+/* What a kernel reads for a tensor: casts are part of the kernel. */
+static cm_poly bytes_before_cast(const cm_graph *g, int32_t tensor)
+{
+    int32_t        from = cm__t(g, cm__t(g, tensor)->storage)->producer;
+    const cm_node *n = from < 0 ? NULL : &g->nodes[from];
+    return cm_tensor_bytes(cm__t(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor));
 }
 
 /* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
@@ -75,7 +80,8 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     cm__dispatch    *d = f->d;
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    cm__call_generated(d, node, "column_sum", cm__poly_scale(cm_tensor_bytes(x), 2));
+    cm_poly          given = bytes_before_cast(d->g, cm__node(d, node)->inputs[0]);
+    cm__call_generated(d, node, "column_sum", cm__poly_add(cm_tensor_bytes(x), given));
     emit_partial(d, node, cm_tensor_elements(x), x->rank ? (double)x->dims[x->rank - 1].fixed : 1);
 }
 
@@ -124,6 +130,7 @@ static const char *kind_of(const cm__fusing *f, int32_t kernel)
 {
     if (f->columns[kernel]) return "column_sum";
     if (!f->by_row[kernel]) return "fused";
+    if (f->strided[kernel]) return "strided_row_sum";
     return f->long_rows[kernel] ? "long_row_sum" : "row_sum";
 }
 
@@ -140,8 +147,7 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
 
 static void emit(cm__fusing *f, int32_t kernel)
 {
-    bool twice = f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
-    for (int32_t i = twice ? kernel : -1; i >= 0; i = f->next[i]) emit_recomputed(f, i);
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) emit_recomputed(f, kernel, i);
     if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
     cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));

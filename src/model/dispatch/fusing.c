@@ -295,6 +295,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .by_row = cm__alloc_array(ctx, nodes, sizeof *f->by_row),
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
                       .long_rows = cm__alloc_array(ctx, nodes, sizeof *f->long_rows),
+                      .strided = cm__alloc_array(ctx, nodes, sizeof *f->strided),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
                       .uses = cm__alloc_array(ctx, tensors, sizeof *f->uses),
                       .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),

@@ -17,11 +17,12 @@ typedef struct cm__fusing {
     bool         *by_row;  /* per kernel: reduces rows */
     bool         *columns; /* per kernel: adds up columns */
     bool         *long_rows; /* per kernel that reduces rows: they do not fit into registers */
+    bool         *strided; /* per kernel that reduces rows: neighbours in a row of an operand lie apart */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
     int32_t      *uses;    /* per tensor (by storage): nodes that read it */
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
     bool         *library; /* per tensor (by storage): read by a library call of backward */
-    bool         *again;   /* per tensor (by storage): computed again in backward */
+    int32_t      *again;   /* per tensor (by storage): kernel of backward before which it is computed again, plus one */
     int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
     int32_t      *reads;   /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
@@ -30,7 +31,7 @@ typedef struct cm__fusing {
     cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
 } cm__fusing;
 
-/* Decides kernel, next and what follows from them; the members from `outside` on are empty. */
+/* Decides kernel, next and what follows from them; `strided` and the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
 
 static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.c - kernel calls of pooling, resizing, padding and sampling, and of windows as columns. */
+#include <math.h>
 #include <stdio.h>
 #include "model/dispatch/rules.h"
 
@@ -21,9 +22,10 @@ static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_
     c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
     c.sizes[CM__POOL_H] = last_but(x, 1);
     c.sizes[CM__POOL_W] = last_but(x, 0);
-    c.sizes[CM__POOL_WINDOW] = cm__poly_const((double)w->kernel[w->dims - 1]);
-    c.sizes[CM__POOL_STRIDE] = cm__poly_const((double)w->stride[w->dims - 1]);
-    c.sizes[CM__POOL_PAD] = cm__poly_const((double)w->pad_begin[w->dims - 1]);
+    double pad = (double)w->pad_begin[w->dims - 1], reach = c.sizes[CM__POOL_W].c[0] + 2 * pad; /* windows are cut there */
+    c.sizes[CM__POOL_WINDOW] = cm__poly_const(fmin((double)w->kernel[w->dims - 1], reach));
+    c.sizes[CM__POOL_STRIDE] = cm__poly_const(fmin((double)w->stride[w->dims - 1], reach));
+    c.sizes[CM__POOL_PAD] = cm__poly_const(pad);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -11,6 +11,7 @@
 #include "model/time/factors.h"
 
 #include <math.h>
+#include <string.h>
 
 #define FUNCTION_FLOP 4 /* of an exponential, in ops.def: operators with fewer have no function */
 
@@ -86,6 +87,16 @@ static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
     return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
 }
 
+/* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels first
+   that is normalised over its channels, or what a transposition made of it. */
+static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(f->d->g, tensor);
+    cm_poly          elements = cm_tensor_elements(t);
+    if (!t->rank || memcmp(&elements, &f->size[kernel], sizeof elements) != 0) return false;
+    return cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
+}
+
 /* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
 static cm_poly bytes_read(cm__fusing *f, int32_t node)
 {
@@ -95,6 +106,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
         int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
         if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* the image: only its shape is needed */
+        f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
         bytes = cm__poly_add(bytes, newly_read(f, n, k, f->kernel[node]));
     }
     return bytes;
@@ -132,15 +144,20 @@ static double pool(const cm__fusing *f, const cm_node *n, const cm_node *forward
     return windows * cm__time_factors.pool_gradient;
 }
 
+/* Elements of the original image that one of the resized image is computed from. */
+static double neighbours(const cm_graph *g, const cm_node *resize)
+{
+    static const double along[CM__MODES] = {[CM__MODE_LINEAR] = 2, [CM__MODE_CUBIC] = 4};
+    int64_t             mode = cm__attr_int(resize, CM_ATTR_MODE, CM__MODE_NEAREST);
+    double              each = mode >= 0 && mode < CM__MODES && along[mode] > 0 ? along[mode] : 1;
+    return pow(each, cm__in(g, resize, 0)->rank - 2);
+}
+
 /* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. */
 static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
-    static const double along[CM__MODES] = {[CM__MODE_LINEAR] = 2, [CM__MODE_CUBIC] = 4};
-    int64_t             mode = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST);
-    double              each = mode >= 0 && mode < CM__MODES && along[mode] > 0 ? along[mode] : 1, neighbours = 1;
     if (n == forward) return 0;
-    for (int32_t i = 2; i < cm__in(f->d->g, forward, 0)->rank; i++) neighbours *= each;
-    return neighbours * (f->d->nhwc ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
+    return neighbours(f->d->g, forward) * (f->d->nhwc ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
 }
 
 /* Many indices add to the same few numbers, which all samples share. */
@@ -179,7 +196,52 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
     return bytes > 0 && over >= 0 ? cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes) : cm__poly_const(0);
 }
 
+/* ---- computed again ---------------------------------------------------------------------------------------------- */
+
+/* An activation that is not stored (model/memory/recomputed.c) and that both the sums of a batch norm's gradient and the
+   kernel after them read; -1: none. */
+static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
+{
+    int32_t        base = tensor < 0 ? -1 : cm__fusing_base(f, tensor);
+    int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+    const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
+    if (!made || made->phase != CM_FORWARD || f->library[base]) return -1;
+    cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base)); /* others, like statistics, are stored */
+    return memcmp(&elements, &f->size[kernel], sizeof elements) == 0 ? base : -1;
+}
+
+/* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was counted,
+   and that kernel stores its own result of the same size. */
+static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t base = recomputed(f, kernel, n->inputs[k]);
+        if (base < 0 || f->again[base]) continue;
+        f->again[base] = kernel + 1;
+        const cm_tensor *t = cm__t(f->d->g, base);
+        cm_poly          wide = cm__poly_scale(cm_tensor_elements(t), 4);
+        cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm_tensor_bytes(t), -1));
+        if (cm_dtype_size(t->dtype) >= 4) continue;
+        f->summed[kernel] = cm__poly_add(f->summed[kernel], more);
+        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(more, wide));
+    }
+}
+
 /* ---- arithmetic ------------------------------------------------------------------------------------------------- */
+
+/* How often a kernel computes the result of a node: once per element, or wherever a resized image reads it. */
+static cm_poly computed(const cm__fusing *f, int32_t node)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         made = cm__node(f->d, node)->outputs[0];
+    for (int32_t i = f->next[node]; i >= 0; i = f->next[i]) {
+        const cm_node *n = cm__node(f->d, i);
+        if (n->op == CM_OP_RESIZE && n->inputs[0] >= 0 && cm__fusing_base(f, n->inputs[0]) == cm__fusing_base(f, made))
+            return cm__poly_scale(cm_tensor_elements(cm__t(g, n->outputs[0])), neighbours(g, n));
+    }
+    return cm_tensor_elements(cm__t(g, made));
+}
 
 /* Functions (exponentials and the like) and random numbers take the time of so many bytes per element. Sums and
    products hide behind the traffic. */
@@ -191,17 +253,27 @@ static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
     double         flop = counts ? cm__ops[forward->op].flop_per_element : 0;
     double         bytes = flop >= FUNCTION_FLOP ? flop * cm__time_factors.function_flop : 0;
     if (n->op == CM_OP_DROPOUT && f->d->trains) bytes = cm__time_factors.random_number;
-    return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), bytes);
+    return bytes > 0 ? cm__poly_scale(computed(f, node), bytes) : cm__poly_const(0);
 }
 
 /* Arithmetic and traffic overlap: what is longer counts, with a soft corner. Kernels that reduce rows have functions of
    their own, which their tables contain; random numbers come on top of them. */
+static cm_poly with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top)
+{
+    double bytes = cm__poly_at(&moved, 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
+    return cm__poly_scale(moved, on_top ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
+}
+
+/* The sums of a batch norm compute what comes before it, as the kernel after them does. */
 static void add_arithmetic(cm__fusing *f, int32_t kernel)
 {
-    cm_poly arithmetic = cm__poly_const(0);
-    for (int32_t i = kernel; i >= 0; i = f->next[i]) arithmetic = cm__poly_add(arithmetic, arithmetic_of(f, i));
-    double bytes = cm__poly_at(&f->bytes[kernel], 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
-    f->bytes[kernel] = cm__poly_scale(f->bytes[kernel], f->by_row[kernel] ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
+    cm_poly all = cm__poly_const(0), before = all;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        all = cm__poly_add(all, arithmetic_of(f, i));
+        if (i <= f->norm[kernel]) before = all;
+    }
+    f->bytes[kernel] = with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
+    f->summed[kernel] = with_arithmetic(f->summed[kernel], before, false);
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -219,6 +291,8 @@ void cm__fusing_add_traffic(cm__fusing *f)
             if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
         }
         bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->kernel[kernel] == kernel;
+        bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
+        for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
     }
 }

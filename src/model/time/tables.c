@@ -158,6 +158,7 @@ static const struct {
     {"partial_sums", "copy"},
     {"row_sum", "copy"},
     {"long_row_sum", "copy"},
+    {"strided_row_sum", "long_row_sum"},
     {"where", "add"},
     {"hardswish_grad", "silu_grad"},
     {"mish_grad", "silu_grad"},
