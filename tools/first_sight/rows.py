@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rows.py PROGRAM TABLES.json MEASURED.jsonl:CAPTURES... -o NEW.json
+"""rows.py PROGRAM TABLES.json MEASURED.jsonl:CAPTURES... -o NEW.json [--most N]
 
 Makes rows of kernel tables from steps that measure.py recorded: the time of a call where it runs, among the calls before
 and after it. PROGRAM predicts each step with --ops. Operators of the profiler and predicted calls are joined by their
 shapes; a shape that belongs to several calls, or to another number of them, is left out. A row that PROGRAM already
-predicts to 4 % is not written. tools/merge_tables.py adds NEW.json to TABLES.json.
+predicts to 4 % is not written. With --most, only the N rows are written without which the steps are predicted worst: what
+their calls are off by, as a part of each step, added up over all steps. tools/thin_tables.py makes room for them in
+TABLES.json, tools/merge_tables.py adds NEW.json to it.
 
 The profiler gives a convolution's two gradients as one operator. Kernels whose names tell which gradient they compute are
 counted there; the others are divided as predicted. Recurrent layers and grouped convolutions run on several streams: a
@@ -204,20 +206,25 @@ def main():
     parser.add_argument("tables")
     parser.add_argument("steps", nargs="+")
     parser.add_argument("-o", required=True)
+    parser.add_argument("--most", type=int, metavar="N")
     given = parser.parse_args()
     tables = json.load(open(given.tables))["kernels"]
     dims = {t["op"]: t["dims"] for t in tables}
-    rows, count = collections.defaultdict(lambda: collections.defaultdict(list)), 0
+    found, cost, count = collections.defaultdict(list), collections.Counter(), 0
     for source in given.steps:
         for step, answer in steps_of(given.program, *source.rsplit(":", 1)):
             count += 1
             for call, seconds in rows_of(step, answer).items():
-                *words, sizes = call.split(" ")
-                rows[tuple("" if w == "-" else w for w in words)][tuple(map(int, sizes.split(",")))].append(seconds)
+                found[call].append(seconds)
+                cost[call] += sum(abs(o["time_s"] - seconds) for o in answer["ops"] if o["call"] == call) / step["union_s"]
+    rows = collections.defaultdict(dict)
+    for call, _ in cost.most_common(given.most):
+        *words, sizes = call.split(" ")
+        rows[tuple("" if w == "-" else w for w in words)][tuple(map(int, sizes.split(",")))] = found[call]
     new = [{"runtime": "torch-eager", "op": op, "pass": passed, "variant": variant, "dtype": dtype, "dims": dims[op],
             "kind": "measured", "source": "steps", "date": max(t["date"] for t in tables),
-            "rows": [[*sizes, float(f"{sorted(times)[len(times) // 2]:.4g}"), 1] for sizes, times in sorted(found.items())]}
-           for (op, passed, variant, dtype), found in sorted(rows.items())]
+            "rows": [[*sizes, float(f"{sorted(times)[len(times) // 2]:.4g}"), 1] for sizes, times in sorted(table.items())]}
+           for (op, passed, variant, dtype), table in sorted(rows.items())]
     with open(given.o, "w") as file:
         json.dump({"kernels": new}, file)
     print(f"{count} steps, {sum(len(t['rows']) for t in new)} rows in {len(new)} tables")
