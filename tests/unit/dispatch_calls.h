@@ -106,17 +106,39 @@ static inline int times(const listed *l, const char *call)
     return count;
 }
 
-/* How often a training step in fp32 makes a call. */
-static inline int times_in(cm_runtime runtime, const char *net, cm_layout layout, double batch, const char *call)
+static inline const listed *step_calls(cm_runtime runtime, const char *net, cm_precision precision, cm_layout layout,
+                                       double batch)
 {
     static listed got;
     cm__ctx      *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *step = step_of(read(ctx, net), CM_PRECISION_FP32, false);
+    cm_graph *step = step_of(read(ctx, net), precision, false);
     list(cm__dispatch_new(ctx, step, layout, runtime), batch, &got);
     cm_graph_free(step);
     cm__ctx_free(ctx);
-    return times(&got, call);
+    return &got;
+}
+
+/* How often a training step makes a call. */
+static inline int times_at(cm_runtime runtime, const char *net, cm_precision precision, cm_layout layout, double batch,
+                           const char *call)
+{
+    return times(step_calls(runtime, net, precision, layout, batch), call);
+}
+
+/* The same in fp32. */
+static inline int times_in(cm_runtime runtime, const char *net, cm_layout layout, double batch, const char *call)
+{
+    return times_at(runtime, net, CM_PRECISION_FP32, layout, batch, call);
+}
+
+/* Calls of a training step in fp32 whose text contains a word. */
+static inline int times_of(cm_runtime runtime, const char *net, cm_layout layout, double batch, const char *word)
+{
+    const listed *got = step_calls(runtime, net, CM_PRECISION_FP32, layout, batch);
+    int           count = 0;
+    for (int i = 0; i < got->count; i++) count += strstr(got->texts[i], word) != NULL;
+    return count;
 }
 
 /* ---- whole models ----------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 Makes rows of kernel tables from steps that measure.py recorded: the time of a call where it runs, among the calls before
 and after it. PROGRAM predicts each step with --ops. Operators of the profiler and predicted calls are joined by their
 shapes; a shape that belongs to several calls, or to another number of them, is left out. A row that PROGRAM already
-predicts to 4 % is not written. With --most, only the N rows are written without which the steps are predicted worst: what
+predicts to 4 %, or that it has, is not written. With --most, only the N rows are written without which the steps are predicted worst: what
 their calls are off by, as a part of each step, added up over all steps. tools/thin_tables.py makes room for them in
 TABLES.json, tools/merge_tables.py adds NEW.json to it.
 
@@ -184,7 +184,8 @@ def rows_of(step, answer):
             found.update(gradients(measured[key], counts, runs, seconds, predicted))
         elif len(counts) == 1 and runs in counts.values() and (key[0] != "map" or seconds > LEAST * step["union_s"]):
             found[next(iter(counts))] = seconds / runs
-    return {call: time for call, time in found.items() if abs(math.log(predicted[call] / time)) >= NEAR}
+    known = {op["call"] for op in answer["ops"] if op["how"] == "measured"}
+    return {call: time for call, time in found.items() if call not in known and abs(math.log(predicted[call] / time)) >= NEAR}
 
 
 def steps_of(program, path, captures):

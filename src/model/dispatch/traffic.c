@@ -173,12 +173,14 @@ static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *for
     return n != forward && is_contended(f->d->g, n) ? cm__time_factors.atomic_add_contended : 0;
 }
 
-/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first. */
+/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first. Embeddings add up
+   in fp32. */
 static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
 {
     bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && n->op == CM_OP_GATHER_GRAD;
-    bool tried = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 && is_contended(f->d->g, n);
-    if (!tried) return cm__poly_const(0);
+    bool narrow = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 &&
+                  cm__forward_of(f->d, n)->op == CM_OP_INDEX;
+    if (!narrow || !is_contended(f->d->g, n)) return cm__poly_const(0);
     cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)), table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
     double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
     return cm__poly_const(cm__time_factors.contended_bf16 * adds * adds);

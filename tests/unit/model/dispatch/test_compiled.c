@@ -108,6 +108,30 @@ static void a_tuned_norm_makes_the_gradients_of_its_weights(void **state)
     assert_int_equal(times_in(CM_RUNTIME_TUNED, net, CM_LAYOUT_AUTO, 4, "elementwise forward column_sum fp32 1,64"), 0);
 }
 
+/* Backward of SiLU needs the normalised input, which nobody stored: a kernel reads the convolution's 2 x 8 x 16 numbers of
+   16 bits and 4 x 8 of the norm's in fp32, and writes 256 numbers in fp32, 1,536 bytes in all without the small ones. In
+   fp32 it reads 1,024 bytes. ReLU needs only its result. */
+static void a_normalised_input_is_computed_again_in_fp32(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 8 4 4\nconv 8 1 bias=off\nbn\nsilu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
+    static const char again[] = "elementwise forward fused fp32 1,192", in_fp32[] = "elementwise forward fused fp32 1,256";
+    static const char relu[] = "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 1);
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_FP32, CM_LAYOUT_AUTO, 2, in_fp32), 1);
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, relu, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 0);
+}
+
+/* A norm over the channels of an image with channels first: the numbers of a row lie 16 apart. With channels last they are
+   neighbours. 2 x 8 x 16 numbers in and out, and 2 x 8 weights. */
+static void rows_of_channels_first_are_strided(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 8 4 4\nconv 8 1 bias=off\ntranspose 0 2 3 1\nln\nlinear 4\n";
+    assert_true(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "strided_row_sum") > 0);
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 2, "strided_row_sum"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
@@ -117,6 +141,8 @@ int main(void)
                                        cmocka_unit_test(channels_last_sums_have_partial_sums),
                                        cmocka_unit_test(a_tuned_batch_norm_is_summed_before),
                                        cmocka_unit_test(a_residual_sum_has_no_weights),
-                                       cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights)};
+                                       cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights),
+                                       cmocka_unit_test(a_normalised_input_is_computed_again_in_fp32),
+                                       cmocka_unit_test(rows_of_channels_first_are_strided)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
