@@ -24,6 +24,20 @@ void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
     }
 }
 
+void cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
+{
+    const uint8_t *column = t->sizes;
+    for (int i = 0, columns = columns_of(t); i < columns; i++, sizes += apart) {
+        int width = t->widths[i];
+        if (width == 1)
+            for (int r = 0; r < count; r++) sizes[r] = column[(size_t)rows[r] * t->row_bytes];
+        else
+            for (int r = 0; r < count; r++)
+                sizes[r] = (int64_t)number_at(column + (size_t)rows[r] * t->row_bytes, width);
+        column += width;
+    }
+}
+
 static bool fits(uint64_t number, int width) { return width == sizeof number || number >> 8 * width == 0; }
 
 bool cm__row_pack(const cm__kernel_table *t, const int64_t *sizes, uint8_t *row)

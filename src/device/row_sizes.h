@@ -16,6 +16,9 @@
 /* The sizes of one row. */
 void cm__row_unpack(const cm__kernel_table *table, int32_t row, int64_t *sizes);
 
+/* The sizes of several rows: the first size of each of them, then the second one from sizes[apart] on, and so on. */
+void cm__rows_unpack(const cm__kernel_table *table, const uint16_t *rows, int count, int64_t *sizes, size_t apart);
+
 /* Writes sizes as a row of a table. Returns false if one of them has more bytes than its column: no row is equal. */
 bool cm__row_pack(const cm__kernel_table *table, const int64_t *sizes, uint8_t *row);
 
