@@ -99,7 +99,8 @@ void cm__rows_pack(cm__ctx *ctx, cm__kernel_table *t, const int64_t *sizes)
     size_t count = (size_t)columns_of(t);
     choose_widths(t, sizes);
     uint8_t *rows = cm__alloc_array(ctx, (size_t)t->n_rows, t->row_bytes);
-    for (size_t row = 0; row < (size_t)t->n_rows; row++) cm__row_pack(t, sizes + row * count, rows + row * t->row_bytes);
+    for (size_t row = 0; row < (size_t)t->n_rows; row++)
+        cm__row_pack(t, sizes + row * count, rows + row * t->row_bytes);
     t->sizes = rows;
     t->sorted = true;
     for (int32_t row = 1; row < t->n_rows; row++)

@@ -2,8 +2,8 @@
 /*
  * row_sizes.h - the sizes of a kernel table's rows, in as few bytes as they need.
  *
- * Rows follow each other. A column has the number of bytes that its largest size needs, the most significant byte first,
- * so that the bytes of two rows compare as their sizes do. tools/embed.py writes built-in tables in this form;
+ * Rows follow each other. A column has the number of bytes that its largest size needs, the most significant byte
+ * first, so that the bytes of two rows compare as their sizes do. tools/embed.py writes built-in tables in this form;
  * cm__rows_pack() packs those of profiles.
  */
 #ifndef CM_DEVICE_ROW_SIZES_H

@@ -124,7 +124,8 @@ typedef struct cm__loop_options {
     int32_t       group, epochs; /* answers to each prompt; passes over them in training. 0: the usual number */
     bool          alone;         /* no reference model */
     bool          in_place;      /* the trained weights generate; false: a copy of them in 16 bits, as vLLM has it */
-    char          reward[256];   /* the model that scores answers; empty: a rule, or with a critic one like the policy */
+    /* the model that scores answers; empty: a rule, or with a critic one like the policy */
+    char          reward[256];
 } cm__loop_options;
 
 /* Options of `predict`. */
@@ -137,8 +138,8 @@ typedef struct cm__predict_request {
     cm__loop_options   loop;
 } cm__predict_request;
 
-/* Reads "grpo,group=8,epochs=1,reference=off,copy=off,reward=MODEL". Returns false if a part of the text is not one of these
-   options; *wrong then points to that part. */
+/* Reads "grpo,group=8,epochs=1,reference=off,copy=off,reward=MODEL". Returns false if a part of the text is not one of
+   these options; *wrong then points to that part. */
 bool cm__loop_parse(const char *text, cm__loop_options *loop, const char **wrong);
 const char *cm__loop_name(cm__loop_kind kind);
 
@@ -366,7 +367,8 @@ typedef struct cm__script_options {
 } cm__script_options;
 
 bool      cm__is_launcher(const char *name);
-cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry, const cm__script_options *options,
+cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry,
+                               const cm__script_options *options,
                                FILE *out, cm_diag *diag);
 
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */

@@ -9,7 +9,9 @@
 
 const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limits *limits)
 {
-    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
+    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged
+                                ? &cm__all_arranged[t->built_in - 1]
+                                : NULL;
     return a && memcmp(&cm__arranged_limits[a->limits], limits, sizeof *limits) == 0 ? a : NULL;
 }
 

@@ -96,7 +96,8 @@ static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room 
     size_t at_numbers = at_plain + e.plain * sizeof *out->plain;
     size_t at_later = (at_numbers + e.numbers * sizeof *out->numbers + 63) / 64 * 64;
     if (block)
-        *out = (room){(void *)block, (void *)(block + at_blocks), (void *)(block + at_unused), (void *)(block + at_floats),
+        *out = (room){(void *)block, (void *)(block + at_blocks), (void *)(block + at_unused),
+                      (void *)(block + at_floats),
                       (void *)(block + at_plain), (void *)(block + at_later), (void *)(block + at_numbers)};
     if (block) *out->unused = out->later;
     return at_later + e.later * sizeof *out->later;

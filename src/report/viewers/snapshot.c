@@ -69,7 +69,8 @@ static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **bloc
     double          batch = (double)cm_prediction_get_info(r->prediction)->micro_batch;
     int32_t         count = 0;
     uint64_t        next = FIRST;
-    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks); /* the last two: workspace, none */
+    /* the last two: workspace, none */
+    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks);
     for (int32_t i = 0; i < cm_graph_tensors(g); i++) {
         const cm_tensor *t = cm_graph_tensor(g, i);
         cm_poly          poly = cm_tensor_bytes(t);
@@ -98,8 +99,8 @@ static uint64_t peak_of(cm__ctx *ctx, const block *blocks, int32_t count, int32_
     return (uint64_t)most;
 }
 
-/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them, so that the
-   peak is the predicted one. */
+/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them,
+   so that the peak is the predicted one. */
 static int32_t add_workspace(cm__ctx *ctx, const cm__predict_report *r, block *blocks, int32_t count)
 {
     int32_t  nodes = cm_graph_nodes(r->graph->step);
@@ -134,7 +135,8 @@ static uint64_t total_of(const block *blocks, int32_t count)
 /* Allocations and releases in the order of the nodes; what lives before the step is allocated first. */
 static void put_events(FILE *out, const block *blocks, int32_t count, int32_t nodes, const double *at_s)
 {
-    event(out, "segment_alloc", &(block){.address = FIRST, .size = total_of(blocks, count), .what = "segment", .role = "centimani"}, 0);
+    event(out, "segment_alloc",
+          &(block){.address = FIRST, .size = total_of(blocks, count), .what = "segment", .role = "centimani"}, 0);
     for (int32_t node = -1; node < nodes; node++) {
         uint64_t time = node < 0 ? 0 : (uint64_t)(1e6 * at_s[node]);
         for (int32_t i = 0; i < count; i++)
