@@ -62,6 +62,15 @@ typedef struct block {
     const char *what, *role;
 } block;
 
+/* The node after which a tensor is released. Training loops set gradients to None when the next step begins, not when the
+   update has read them. */
+static int32_t dies_of(const cm_graph *g, const cm_tensor *t)
+{
+    int32_t dies = cm_tensor_dies(t), nodes = cm_graph_nodes(g);
+    bool    last = dies >= 0 && dies < nodes && strcmp(cm_node_type(cm_graph_node(g, dies)), "Update") == 0;
+    return last && cm_tensor_role(t) == CM_ROLE_PARAMETER_GRADIENT ? nodes : dies;
+}
+
 /* Tensors with memory of their own, each at an address of its own. */
 static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **blocks)
 {
@@ -77,7 +86,7 @@ static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **bloc
         double           bytes = cm_poly_at(&poly, batch);
         if (cm_tensor_storage(t) != i || !(bytes > 0)) continue;
         uint64_t size = (uint64_t)(ceil(bytes / ROUND) * ROUND);
-        (*blocks)[count++] = (block){next, size, (uint64_t)bytes, cm_tensor_born(t), cm_tensor_dies(t),
+        (*blocks)[count++] = (block){next, size, (uint64_t)bytes, cm_tensor_born(t), dies_of(g, t),
                                      cm__printable(ctx, cm_tensor_name(t)), cm_role_name(cm_tensor_role(t))};
         next += size;
     }
