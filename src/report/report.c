@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - the table of output formats, and printing of a report in one of them. */
-#include "report/report.h"
+#include "report/render.h"
 
 const cm__renderer cm__renderers[CM__FORMATS] = {
     [CM__FORMAT_TEXT] = {.name = "text",

@@ -2,7 +2,7 @@
 /* words.c - texts that several renderers print: shapes, categories of memory, wrapped notes, printable names. */
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 
 #define LINE_WIDTH 100
 

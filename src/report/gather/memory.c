@@ -2,7 +2,7 @@
 /* memory.c - predict the memory of a model on a device, choose a batch size, and find settings that make a step fit. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static void free_step(void *step) { cm_step_free(step); }
 static void free_device(void *device) { cm_device_free(device); }

@@ -2,7 +2,7 @@
 /* validate.c - write a comparison with published results as one self-contained HTML page. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"

@@ -2,7 +2,7 @@
 /* job.c - print a whole job as JSON: the ranking's fields, and place, plan, time and cost of each entry. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static json_t *pair(cm__ctx *ctx, const double values[2])
 {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
 {

@@ -2,7 +2,7 @@
 /* rank.c - print a ranking as JSON: the prediction, value and cost of each device. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static const char *const states[] = {[CM_RANK_PLACED] = "placed", [CM_RANK_NO_VALUE] = "no-value",
                                      [CM_RANK_OVER] = "excluded", [CM_RANK_NO_FIT] = "does-not-fit",

@@ -2,7 +2,7 @@
 /* compare.c - print a comparison with a trace, and the tables learned from a trace, as text. */
 #include <math.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define ROWS_MOST 24 /* of each table; --json has all */

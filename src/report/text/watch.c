@@ -2,7 +2,7 @@
 /* watch.c - print a training log beside the prediction of its step as text. */
 #include <math.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static const char *seconds(cm__ctx *ctx, double s)
 {

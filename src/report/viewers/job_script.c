@@ -7,7 +7,7 @@
  */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 #define MARGIN 1.1 /* of the requested wall time over the upper end of the 90 % interval */
 
