@@ -341,7 +341,8 @@ void cm__call_work(const cm__call *call, double *flop, double *bytes)
 
 /* ---- text ------------------------------------------------------------------------------------------------------- */
 
-/* A text that ends where its memory does. A prediction writes hundreds of calls: snprintf() would take a twentieth of it. */
+/* A text that ends where its memory does. A prediction writes hundreds of calls: snprintf() would take a twentieth of
+   it. */
 typedef struct writing {
     char  *text;
     size_t length, most;

@@ -179,7 +179,8 @@ static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
     bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && n->op == CM_OP_GATHER_GRAD;
     bool tried = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 && is_contended(f->d->g, n);
     if (!tried) return cm__poly_const(0);
-    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)), table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)),
+            table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
     double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
     return cm__poly_const(cm__time_factors.contended_bf16 * adds * adds);
 }

@@ -62,8 +62,8 @@ typedef struct block {
     const char *what, *role;
 } block;
 
-/* The node after which a tensor is released. Training loops set gradients to None when the next step begins, not when the
-   update has read them. */
+/* The node after which a tensor is released. Training loops set gradients to None when the next step begins, not when
+   the update has read them. */
 static int32_t dies_of(const cm_graph *g, const cm_tensor *t)
 {
     int32_t dies = cm_tensor_dies(t), nodes = cm_graph_nodes(g);
