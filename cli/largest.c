@@ -38,7 +38,8 @@ static bool add(const settings *s, contest *c, const char *name, size_t length)
 {
     contender *new = &c->list[c->count];
     if (c->count == CONTENDERS_MAX || length >= sizeof new->model) {
-        say("rank: --largest takes up to %d names of models of up to %d characters", CONTENDERS_MAX - 1, NAME_MAX_BYTES - 1);
+        say("rank: --largest takes up to %d names of models of up to %d characters", CONTENDERS_MAX - 1,
+            NAME_MAX_BYTES - 1);
         return false;
     }
     memcpy(new->model, name, length);
@@ -58,7 +59,8 @@ static bool add_all(const settings *s, contest *c, const char *name, size_t leng
         const char *id = cm_model(i)->id;
         if (strncmp(id, name, length - 1) == 0 && !add(s, c, id, strlen(id))) return false;
     }
-    if (c->count == before) say("rank: no named model begins with '%.*s': 'centimani models' lists them", (int)length - 1, name);
+    if (c->count == before)
+        say("rank: no named model begins with '%.*s': 'centimani models' lists them", (int)length - 1, name);
     return c->count > before;
 }
 

@@ -28,8 +28,8 @@ static json_t *initialize(const json_t *params)
         if (strcmp(versions[i], asked) == 0) version = asked;
     return json_pack("{s:s, s:{s:{}}, s:{s:s, s:s}, s:s}", "protocolVersion", version, "capabilities", "tools",
                      "serverInfo", "name", "centimani", "version", CM_VERSION, "instructions",
-                     "Predicts on which accelerator to train a neural network, how fast, at what cost and how certainly. "
-                     "Times are seconds, sizes bytes; intervals are 90 % intervals.");
+                     "Predicts on which accelerator to train a neural network, how fast, at what cost and how "
+                     "certainly. Times are seconds, sizes bytes; intervals are 90 % intervals.");
 }
 
 static json_t *ping(const json_t *params)

@@ -71,7 +71,8 @@ static json_t *schema_of(const struct tool *tool, const command *c)
     char    name[WORD_MOST];
     for (int i = 0; i < 2 && tool->operands[i]; i++) {
         const char *about = strcmp(tool->operands[i], "model") == 0 ? model_about : tool->about[i];
-        json_object_set_new(properties, tool->operands[i], json_pack("{s:s, s:s}", "type", "string", "description", about));
+        json_object_set_new(properties, tool->operands[i],
+                            json_pack("{s:s, s:s}", "type", "string", "description", about));
         if (i < tool->needed) json_array_append_new(needed, json_string(tool->operands[i]));
     }
     for (int i = 0; i < n_options; i++) {
@@ -90,7 +91,8 @@ json_t *mcp_tools(void)
         const command *c = command_of(tools[i].name);
         if (!c) continue;
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:{s:b}}", "name", c->name, "description", c->summary,
-                                              "inputSchema", schema_of(&tools[i], c), "annotations", "readOnlyHint", 1));
+                                              "inputSchema", schema_of(&tools[i], c), "annotations", "readOnlyHint",
+                                              1));
     }
     return list;
 }
@@ -181,7 +183,9 @@ static json_t *result_of(int status, const char *result, const char *said)
     }
     char   *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_t *answer = content(text ? text : "", false);
-    if (said && *said) json_array_append_new(json_object_get(answer, "content"), json_pack("{s:s, s:s}", "type", "text", "text", said));
+    if (said && *said)
+        json_array_append_new(json_object_get(answer, "content"),
+                              json_pack("{s:s, s:s}", "type", "text", "text", said));
     json_object_set_new(answer, "structuredContent", object);
     free(text);
     return answer;

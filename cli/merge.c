@@ -17,6 +17,7 @@ int run_merge(settings *s)
     int code = save_text(s->output, profile);
     free(profile);
     if (!code)
-        fprintf(beside_output(s), "%d new rows, %d replaced, %d tables\n", counts.added, counts.replaced, counts.tables);
+        fprintf(beside_output(s), "%d new rows, %d replaced, %d tables\n", counts.added, counts.replaced,
+                counts.tables);
     return code;
 }

@@ -37,7 +37,8 @@ static int write_script(const settings *s, const cm__job_report *report, cm_diag
     size_t             size = 0;
     FILE              *out = open_memstream(&text, &size);
     cm__script_options script = {s->script.launcher ? s->script.launcher : "torchrun", s->script.scheduler};
-    cm_status          status = out ? cm__job_script_print(report, cm_job_get_entry(report->job, (int32_t)place - 1), &script,
+    cm_status          status =
+        out ? cm__job_script_print(report, cm_job_get_entry(report->job, (int32_t)place - 1), &script,
                                                            out, diag)
                                     : CM_ERR_MEMORY;
     if (out) fclose(out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results.c - `centimani results add FILE`: check measured results of others, compare them with predictions, add them. */
+/* results.c - `centimani results add FILE`: check measured results of others, compare them with predictions, add
+   them. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

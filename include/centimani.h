@@ -148,8 +148,8 @@ typedef struct cm_load_options {
     int64_t     past;    /* tokens before these whose keys and values are stored: one step of generation; 0: none */
     cm_fuse     fuse;
     const char *dims;    /* free dimensions of a file: "height=320,width=320"; NULL: usual sizes, with a warning */
-    /* for cm_step_new(): mean tokens of samples of which the longest has `seq`; 0: all have `seq`. Time follows the mean,
-       memory the longest */
+    /* for cm_step_new(): mean tokens of samples of which the longest has `seq`; 0: all have `seq`. Time follows the
+       mean, memory the longest */
     double      tokens;
     cm_samples  samples; /* with `tokens` */
 } cm_load_options;
@@ -236,13 +236,15 @@ typedef struct cm_train_options {
     cm_recompute recompute;
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
-    bool         whole_layers; /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True);
-                                  false: up to the last tensor that backward reads */
+    /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
+       tensor that backward reads */
+    bool         whole_layers;
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
     cm_logits    logits;
-    bool         fused_kernels; /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
+    /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
+    bool         fused_kernels;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
@@ -371,7 +373,8 @@ typedef enum cm_how { CM_HOW_MEASURED, CM_HOW_INTERPOLATED, CM_HOW_TRANSFERRED, 
 const char *cm_how_name(cm_how how);
 const char *cm_runtime_name(cm_runtime runtime);
 cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag);
-/* The runtime without its mode, which decides how kernels are launched and chosen but not which operators they are of. */
+/* The runtime without its mode, which decides how kernels are launched and chosen but not which operators they are
+   of. */
 cm_runtime  cm_runtime_base(cm_runtime runtime);
 /* The mode of a runtime that replays CUDA graphs. CM_ERR_UNSUPPORTED: the runtime has no such mode. */
 cm_status   cm_runtime_with_graphs(cm_runtime *runtime, cm_diag *diag);
@@ -484,7 +487,8 @@ typedef struct cm_link {
     cm_number   latency_s;
     int32_t     devices;    /* most devices in one domain of such links, 0: unknown */
     bool        in_network_reduction; /* switches add up what devices send: a device sends once and receives once */
-    bool        mesh;       /* one link to each other device of the domain: two devices use one of them; else a switch */
+    /* one link to each other device of the domain: two devices use one of them; else a switch */
+    bool        mesh;
 } cm_link;
 
 typedef struct cm_collective {
@@ -795,8 +799,8 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 /* Data loading. Zeroed: the samples are already on the device. */
 typedef struct cm_loading_options {
     bool        on;      /* load samples even if no dataset is named: the bytes of the model's inputs */
-    const char *dataset; /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S,rate=N,turn=S";
-                            docs/loading.md */
+    /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S,rate=N,turn=S"; docs/loading.md */
+    const char *dataset;
     const char *host;    /* an id in data/hosts.tsv; NULL: from the device's profile, or the usual host of its class */
     int64_t     workers; /* loader processes, one core each; 0: the host's cores per device; -1: none, the step waits
                             for its samples */
@@ -942,8 +946,8 @@ int64_t                cm_step_row_tokens(const cm_step *step, int64_t batch);
 /* Memory of one device, and whether the step fits. Every command uses this function. `batch` is per replica; it is
    ignored if the plan sets batch sizes. */
 cm_status cm_step_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
-/* With samples of several lengths: replace use->reserved_bytes by what steps of random lengths reserve. Takes a fraction
-   of a second. */
+/* With samples of several lengths: replace use->reserved_bytes by what steps of random lengths reserve. Takes a
+   fraction of a second. */
 cm_status cm_step_reserved(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
 /* The same numbers as cm_step_predict(), without the list of kernel calls. */
 cm_status cm_step_time(cm_step *step, int64_t batch, cm_prediction_info *info, cm_diag *diag);
@@ -1107,8 +1111,9 @@ typedef struct cm_job_options {
                                     baseline, porting and limits are ignored. objective throughput: cost, or time if no
                                     price is known */
     int32_t         max_devices; /* largest number of devices; 0: 1 */
-    const char     *clusters;    /* comma-separated ids or profile files, or "node=8,net=800Gb" for rank.devices; "cloud"
-                                    or NULL: instances that providers sell */
+    /* comma-separated ids or profile files, or "node=8,net=800Gb" for rank.devices; "cloud" or NULL: instances that
+       providers sell */
+    const char     *clusters;
     double          within_s, budget_usd; /* limits of the whole job; 0: none */
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
     const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
@@ -1163,7 +1168,8 @@ typedef struct cm_job_info {
 
 typedef struct cm_job cm_job;
 
-/* Find the best plan of a model for each device, number of devices and place, and rank them by the job's time or cost. */
+/* Find the best plan of a model for each device, number of devices and place, and rank them by the job's time or
+   cost. */
 cm_status            cm_job_run(const char *model, const cm_job_options *options, cm_job **job, cm_diag *diag);
 void                 cm_job_free(cm_job *job);
 const cm_job_info   *cm_job_get_info(const cm_job *job);
@@ -1345,13 +1351,14 @@ typedef struct cm_validation cm_validation; /* one set; owned by its scoreboard 
 typedef struct cm_scoreboard cm_scoreboard;
 
 /* Compare predictions with a set of published results, given by name or file; NULL or "all": every built-in set. */
-/* leave_device_out: predict every device as if it had no results of its own: without corrections, fitted operator models
-   and surfaces, and with parameters that are fitted to other devices of its family. */
+/* leave_device_out: predict every device as if it had no results of its own: without corrections, fitted operator
+   models and surfaces, and with parameters that are fitted to other devices of its family. */
 /* Check measured results of others, a file like those in data/results with evidence for its rows, and add them to the
    set in the file `into`; NULL, or a file that does not exist: a new set. `joined` is the set as JSON, which the caller
    frees; `rows` may be NULL. */
 cm_status            cm_results_add(const char *path, const char *into, char **joined, int32_t *rows, cm_diag *diag);
-cm_status            cm_scoreboard_run(const char *set, bool leave_device_out, cm_scoreboard **scoreboard, cm_diag *diag);
+cm_status            cm_scoreboard_run(const char *set, bool leave_device_out, cm_scoreboard **scoreboard,
+                                       cm_diag *diag);
 bool                 cm_scoreboard_leaves_out(const cm_scoreboard *scoreboard); /* as given */
 void                 cm_scoreboard_free(cm_scoreboard *scoreboard);
 int32_t              cm_scoreboard_sets(const cm_scoreboard *scoreboard);

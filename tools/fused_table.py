@@ -15,16 +15,23 @@ by index are omitted: they read elements several times, or wait for each other (
 import argparse
 import json
 import math
+import pathlib
 import statistics
 
 DIMS = ["outer", "inner"]
 FEWEST = 3  # kernels of a bin
-# Of the second kernel of a sum over columns (src/model/dispatch/compiled.c): rows that a block adds up, numbers from which
-# on there are no more blocks (132 multiprocessors), columns below which there may be more sums than fit on the chip.
-ROWS_OF_BLOCK, DIVIDED, FEW_COLUMNS, ON_CHIP = 128, 32 * 132 * 2048, 66, 1024
-# Bytes of a copy that take the time of a function of one number (as function_flop and random_number of data/factors.tsv).
-FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5, "pow": 11, "rand": 14}
-RANDOM_NUMBER = FUNCTIONS["rand"]
+FACTORS = {line.split("\t")[0]: line.split("\t")[1] for line in
+           (pathlib.Path(__file__).parent.parent / "data" / "factors.tsv").read_text().splitlines() if "\t" in line}
+# Of the second kernel of a sum over columns (src/model/dispatch/compiled.c): rows that a block adds up, columns below
+# which there may be more sums than fit on the chip, sums that do.
+ROWS_OF_BLOCK, FEW_COLUMNS, ON_CHIP = int(FACTORS["rows_of_block"]), int(FACTORS["many_sums_columns"]), 1024
+# Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
+# half as many as sums that are not divided any more.
+DIVIDED = 32 * 2048 * int(FACTORS["undivided_sums"]) // 2
+RANDOM_NUMBER = float(FACTORS["random_number"])  # bytes of a copy that take the time of one
+# The same for a function of one number. data/factors.tsv has their mean per FLOP (function_flop).
+FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5,
+             "pow": 11, "rand": RANDOM_NUMBER}
 LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated kernels of a gigabyte reach
 FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 

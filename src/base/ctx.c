@@ -78,21 +78,22 @@ void cm__scratch_free(cm__ctx *scratch)
     cm__ctx_free(scratch);
 }
 
-/* Memory of usual chunks is zeroed when it is used, because the end of most chunks is not; calloc() may know that a large
-   block is zero already. */
+/* Memory of usual chunks is zeroed when it is used, because the end of most chunks is not; calloc() may know that a
+   large block is zero already. */
 static void *chunk_memory(size_t size, bool zeroed)
 {
     return zeroed || cm__chunk_alloc != calloc ? cm__chunk_alloc(1, size) : malloc(size);
 }
 
-static chunk *chunk_new(cm__ctx *ctx, size_t need)
+/* zero: a block of its own shall be zeroed. */
+static chunk *chunk_new(cm__ctx *ctx, size_t need, bool zero)
 {
     size_t usual = ctx->chunks || need > FIRST_BYTES ? CHUNK_BYTES : FIRST_BYTES;
     size_t size = need > CHUNK_BYTES / 4 ? need : usual;
-    bool   large = size == need;
-    chunk *c = size <= SIZE_MAX - sizeof *c ? chunk_memory(sizeof *c + size, large) : NULL;
+    bool   zeroed = zero && size == need;
+    chunk *c = size <= SIZE_MAX - sizeof *c ? chunk_memory(sizeof *c + size, zeroed) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
-    *c = (chunk){.size = size, .zeroed = large};
+    *c = (chunk){.size = size, .zeroed = zeroed};
     if (need > CHUNK_BYTES / 4 && ctx->chunks) { /* keep the half-empty chunk current: a large block gets its own */
         c->next = ctx->chunks->next;
         ctx->chunks->next = c;
@@ -103,22 +104,31 @@ static chunk *chunk_new(cm__ctx *ctx, size_t need)
     return c;
 }
 
-void *cm__alloc(cm__ctx *ctx, size_t size)
+/* Memory of which the first `used` bytes will be written and the others are zero. */
+static void *take(cm__ctx *ctx, size_t size, size_t used)
 {
     if (size > SIZE_MAX / 2) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", size);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     chunk *c = ctx->chunks;
-    if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
-    void *p = c->bytes + c->used; /* never reused */
+    if (!c || c->size - c->used < size) c = chunk_new(ctx, size, used == 0);
+    unsigned char *p = c->bytes + c->used; /* never reused */
     c->used += size;
-    return c->zeroed ? p : memset(p, 0, size);
+    if (!c->zeroed) memset(p + used, 0, size - used);
+    return p;
 }
 
-void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
+static void check_array(cm__ctx *ctx, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / 2 / size)
         cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu x %zu bytes)", count, size);
-    return cm__alloc(ctx, count * size);
+}
+
+void *cm__alloc(cm__ctx *ctx, size_t size) { return take(ctx, size, 0); }
+
+void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
+{
+    check_array(ctx, count, size);
+    return take(ctx, count * size, 0);
 }
 
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)
@@ -126,7 +136,8 @@ void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size
     if (count < *capacity) return array;
     if (count > INT32_MAX / 4) cm__fail(ctx, CM_ERR_LIMIT, "more than %d entries", count);
     int32_t larger = *capacity ? *capacity * 2 : 16;
-    void   *copy = cm__alloc_array(ctx, (size_t)larger, size);
+    check_array(ctx, (size_t)larger, size);
+    void *copy = take(ctx, (size_t)larger * size, (size_t)count * size);
     if (count) memcpy(copy, array, (size_t)count * size);
     *capacity = larger;
     return copy;

@@ -86,7 +86,8 @@ static void merge_table(cm__ctx *ctx, json_t *tables, json_t *from, cm_merge_cou
     sort(ctx, new_rows, by_row);
     sort(ctx, old, by_row);
     json_object_set_new(into, "rows", joined(ctx, old, new_rows, counts));
-    if (strcmp(text(from, "date"), text(into, "date")) > 0) json_object_set(into, "date", json_object_get(from, "date"));
+    if (strcmp(text(from, "date"), text(into, "date")) > 0)
+        json_object_set(into, "date", json_object_get(from, "date"));
 }
 
 void cm__tables_merge(cm__ctx *ctx, json_t *into, const json_t *from, cm_merge_counts *counts)

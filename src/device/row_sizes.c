@@ -6,10 +6,12 @@
 
 static int columns_of(const cm__kernel_table *t) { return cm__call_kinds[t->op].n_sizes; }
 
+static inline uint32_t two_bytes(const uint8_t *from) { return (uint32_t)from[0] << 8 | from[1]; }
+
 static inline uint64_t number_at(const uint8_t *from, int width)
 {
     if (width == 1) return from[0]; /* most columns have one byte, most others two */
-    uint64_t number = (uint64_t)from[0] << 8 | from[1];
+    uint64_t number = two_bytes(from);
     for (int i = 2; i < width; i++) number = number << 8 | from[i];
     return number;
 }
@@ -21,6 +23,19 @@ void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
         int width = t->widths[i];
         sizes[i] = (int64_t)number_at(from, width);
         from += width;
+    }
+}
+
+void cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
+{
+    const uint8_t *column = t->sizes;
+    for (int i = 0, columns = columns_of(t); i < columns; i++, sizes += apart) {
+        int width = t->widths[i];
+        for (int r = 0; width == 1 && r < count; r++) sizes[r] = column[(size_t)rows[r] * t->row_bytes];
+        for (int r = 0; width == 2 && r < count; r++) sizes[r] = two_bytes(column + (size_t)rows[r] * t->row_bytes);
+        for (int r = 0; width > 2 && r < count; r++)
+            sizes[r] = (int64_t)number_at(column + (size_t)rows[r] * t->row_bytes, width);
+        column += width;
     }
 }
 
@@ -85,7 +100,8 @@ void cm__rows_pack(cm__ctx *ctx, cm__kernel_table *t, const int64_t *sizes)
     size_t count = (size_t)columns_of(t);
     choose_widths(t, sizes);
     uint8_t *rows = cm__alloc_array(ctx, (size_t)t->n_rows, t->row_bytes);
-    for (size_t row = 0; row < (size_t)t->n_rows; row++) cm__row_pack(t, sizes + row * count, rows + row * t->row_bytes);
+    for (size_t row = 0; row < (size_t)t->n_rows; row++)
+        cm__row_pack(t, sizes + row * count, rows + row * t->row_bytes);
     t->sizes = rows;
     t->sorted = true;
     for (int32_t row = 1; row < t->n_rows; row++)

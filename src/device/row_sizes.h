@@ -2,8 +2,8 @@
 /*
  * row_sizes.h - the sizes of a kernel table's rows, in as few bytes as they need.
  *
- * Rows follow each other. A column has the number of bytes that its largest size needs, the most significant byte first,
- * so that the bytes of two rows compare as their sizes do. tools/embed.py writes built-in tables in this form;
+ * Rows follow each other. A column has the number of bytes that its largest size needs, the most significant byte
+ * first, so that the bytes of two rows compare as their sizes do. tools/embed.py writes built-in tables in this form;
  * cm__rows_pack() packs those of profiles.
  */
 #ifndef CM_DEVICE_ROW_SIZES_H
@@ -15,6 +15,9 @@
 
 /* The sizes of one row. */
 void cm__row_unpack(const cm__kernel_table *table, int32_t row, int64_t *sizes);
+
+/* The sizes of several rows: the first size of each of them, then the second one from sizes[apart] on, and so on. */
+void cm__rows_unpack(const cm__kernel_table *table, const uint16_t *rows, int count, int64_t *sizes, size_t apart);
 
 /* Writes sizes as a row of a table. Returns false if one of them has more bytes than its column: no row is equal. */
 bool cm__row_pack(const cm__kernel_table *table, const int64_t *sizes, uint8_t *row);

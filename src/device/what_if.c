@@ -89,7 +89,8 @@ static double factor_of(cm__ctx *ctx, cm__span text)
     double factor;
     if (text.length && text.text[text.length - 1] == 'x') text.length--;
     if (!cm__parse_real(text, &factor) || !(factor > 0) || factor > FACTOR_MOST)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.*s' is no factor; write bandwidth=2x or power=0.8x", (int)text.length, text.text);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "'%.*s' is no factor; write bandwidth=2x or power=0.8x", (int)text.length,
+                 text.text);
     return factor;
 }
 

@@ -143,7 +143,8 @@ static void find_needs(cm__backward *b)
     cm_graph *g = b->g;
     for (int32_t t = 0; t < b->forward_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
-        bool differentiable_leaf = (x->role == CM_ROLE_PARAMETER && !x->frozen) || (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
+        bool differentiable_leaf = (x->role == CM_ROLE_PARAMETER && !x->frozen) ||
+                                   (x->producer < 0 && x->role == CM_ROLE_ACTIVATION);
         b->needs[t] = differentiable_leaf && cm__has_gradient(x->dtype);
     }
     for (int32_t i = 0; i < b->forward_nodes; i++) {

@@ -30,7 +30,8 @@ static void check_heads(cm__ctx *ctx, const cm_graph *g, const cm_node *n, int32
                  (long long)heads, divisors_of(ctx, heads));
     if (keys > 0 && keys % tp && tp % keys)
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "--tp %d neither divides the %lld heads of keys and values nor is a multiple of them: --tp %s does", tp,
+                 "--tp %d neither divides the %lld heads of keys and values nor is a multiple of them: --tp %s does",
+                 tp,
                  (long long)keys, divisors_of(ctx, keys));
 }
 

@@ -16,7 +16,8 @@
  * its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
  *
  * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits. The
- * last product of several, which computes logits, stays in 16 bits: Transformer Engine's users and torchao leave it out.
+ * last product of several, which computes logits, stays in 16 bits: Transformer Engine's users and torchao leave it
+ * out.
  */
 #include "graph/function.h"
 #include "graph/rule.h"
@@ -195,8 +196,8 @@ static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
     if (is_pure(l) && !l->in->typed && is_loss(n->op)) inputs[0] = as(l, inputs[0], CM_FP32);
 }
 
-/* Autocast asks for a softmax in fp32. Of fp16 numbers, and of these only, one kernel reads 16 bits and writes 32: PyTorch's
-   softmax() passes half_to_float on (ATen/native/SoftMax.cpp); bf16 is cast before. */
+/* Autocast asks for a softmax in fp32. Of fp16 numbers, and of these only, one kernel reads 16 bits and writes 32:
+   PyTorch's softmax() passes half_to_float on (ATen/native/SoftMax.cpp); bf16 is cast before. */
 static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *inputs)
 {
     bool softmax = n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX;
@@ -411,7 +412,8 @@ static void hold(lowering *l)
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master)
 {
     lowering l = {.out = step, .in = forward, .low = modes[precision].low,
-                  .autocast = modes[precision].autocast && !master, .eight_bit = precision == CM_PRECISION_FP8, .inference = inference};
+                  .autocast = modes[precision].autocast && !master, .eight_bit = precision == CM_PRECISION_FP8,
+                  .inference = inference};
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves have smaller indices: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);

@@ -51,7 +51,7 @@ double cm_totals_matrix_flop(const cm_totals *totals, cm_phase phase)
     return f[CM_CLASS_GEMM] + f[CM_CLASS_CONV] + f[CM_CLASS_ATTENTION] + f[CM_CLASS_RNN];
 }
 
-/* ---- the graph ---------------------------------------------------------------------------------------------------- */
+/* ---- the graph --------------------------------------------------------------------------------------------------- */
 
 const char      *cm_graph_name(const cm_graph *graph) { return graph->name; }
 const char      *cm_graph_source(const cm_graph *graph) { return graph->source; }

@@ -6,9 +6,9 @@
  * input is divided, its output is not. The outputs of attention and elementwise operators are divided if their inputs
  * are.
  *
- * An adapter of low rank is two products in a row. Beside a product that divides columns, every device computes the whole
- * first one and its columns of the second. Beside a product that divides rows, the first one does so too, and its narrow
- * sum is multiplied by the whole second one. Neither exchanges hidden states.
+ * An adapter of low rank is two products in a row. Beside a product that divides columns, every device computes the
+ * whole first one and its columns of the second. Beside a product that divides rows, the first one does so too, and its
+ * narrow sum is multiplied by the whole second one. Neither exchanges hidden states.
  */
 #include "graph/split.h"
 
@@ -89,7 +89,8 @@ static bool is_first_factor(const cm_graph *g, const cm_node *product)
     int32_t at = (int32_t)(product - g->nodes), tensor = product->outputs[0];
     for (int32_t i = at + 1; g->tuned && i < g->n_nodes && i <= at + CHAIN_MAX; i++) {
         const cm_node *n = &g->nodes[i];
-        if (n->n_inputs > 0 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST) continue; /* a weight */
+        /* a weight */
+        if (n->n_inputs > 0 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->role == CM_ROLE_CAST) continue;
         if (n->n_inputs < 1 || n->inputs[0] != tensor) return false;
         if (is_product(n)) return has_parameter(g, n);
         if (n->op != CM_OP_CAST && !n->view) return false;

@@ -7,8 +7,8 @@
  *
  * LoRA (arXiv:2106.09685) as the PEFT library runs it: y = W x + (alpha / r) B A dropout(x), with A [r, in] and
  * B [out, r]. Frozen weights are stored in 16 bits, as the models are loaded; adapters follow the precision: fp32 under
- * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them. rest=fp32 stores
- * the other frozen weights (norms, embeddings, head) in fp32.
+ * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them. rest=fp32
+ * stores the other frozen weights (norms, embeddings, head) in fp32.
  */
 #include "graph/tune.h"
 

@@ -17,7 +17,8 @@ typedef struct cm__tune {
     bool            *frozen;    /* per tensor of `in`: a parameter that is not trained */
 } cm__tune;
 
-/* tune_targets.c: fill in `adapted`, `inner`, `quantised` and `frozen`. Fails if an option names nothing in the model. */
+/* tune_targets.c: fill in `adapted`, `inner`, `quantised` and `frozen`. Fails if an option names nothing in the
+   model. */
 void cm__tune_choose(cm__tune *t);
 
 /* tune_quantize.c: the packed weight and its scales, as leaves named after it; and the node that unpacks it. */

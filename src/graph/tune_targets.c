@@ -24,9 +24,11 @@ static int32_t matrix_of(const cm_graph *g, const cm_node *n)
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
-/* Names of the modules that compute queries, keys and values, and of those after attention, in the libraries' models. */
+/* Names of the modules that compute queries, keys and values, and of those after attention, in the libraries'
+   models. */
 static const char *const projections[] = {
-    "q_proj", "k_proj", "v_proj", "qkv_proj", "query", "key", "value", "q", "k", "v", "c_attn", "qkv", "query_key_value",
+    "q_proj", "k_proj", "v_proj", "qkv_proj", "query", "key", "value", "q", "k", "v", "c_attn", "qkv",
+    "query_key_value",
     "Wqkv", "q_lin", "k_lin", "v_lin", "to_q", "to_k", "to_v", "to_qkv", "in_proj", "q_a_proj", "q_b_proj",
     "kv_a_proj_with_mqa", "kv_b_proj", "wq", "wk", "wv", NULL};
 static const char *const after[] = {"o_proj", "out_proj", "out_lin", "o", "to_out", "attn_out", "wo", NULL};
@@ -130,7 +132,8 @@ static void choose_frozen(cm__tune *t)
         any_saved |= saved;
     }
     if (t->o->freeze && !any)
-        cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches --freeze '%.64s': 'centimani graph --tensors' lists "
+        cm__fail(t->out->ctx, CM_ERR_ARGUMENT,
+                 "no parameter matches --freeze '%.64s': 'centimani graph --tensors' lists "
                  "them", t->o->freeze);
     if (*t->o->save && !any_saved)
         cm__fail(t->out->ctx, CM_ERR_ARGUMENT, "no parameter matches save=%s of --lora: 'centimani graph --tensors' "

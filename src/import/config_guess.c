@@ -104,8 +104,8 @@ static const char *fitting(cm__ctx *ctx, const cm__field *field, const json_t *v
     return one_of(field->names, name) ? name : NULL;
 }
 
-/* A named object with sizes inside is read as if they were outside (DBRX). Another one, or a list with an entry for each
-   layer, may change the model. */
+/* A named object with sizes inside is read as if they were outside (DBRX). Another one, or a list with an entry for
+   each layer, may change the model. */
 static bool unread_parts(const char *key, const json_t *value)
 {
     static const char *const harmless[] = {"rope_scaling", "quantization_config", "auto_map", "id2label", "label2id",
@@ -171,7 +171,8 @@ const char *cm__config_guess_read(cm__ctx *ctx, const json_t *config, cm__transf
     if (has(config, "multi_query") && !has(config, "new_decoder_architecture")) t->kv_heads = 1;
     const char *rest = ignored(ctx, config);
     return cm__format(ctx, "read as %s by its keys; assumed: full attention in every layer%s%s%s%s",
-                      families[t->family], t->experts ? ", balanced experts" : "", missing(ctx, config), *rest ? "; not read: " : "", rest);
+                      families[t->family], t->experts ? ", balanced experts" : "", missing(ctx, config),
+                      *rest ? "; not read: " : "", rest);
 }
 
 /* ---- several keys ------------------------------------------------------------------------------------------------ */

@@ -196,8 +196,8 @@ static const cm__config_key granitemoe[] = {
     {"num_key_value_heads", "kv_heads", NULL},
     END};
 
-/* Llama 4: one shared expert as wide as the others; every Nth layer has experts, the others a wider network. Its norm of
-   queries and keys has no weights. */
+/* Llama 4: one shared expert as wide as the others; every Nth layer has experts, the others a wider network. Its norm
+   of queries and keys has no weights. */
 static const cm__config_key llama4[] = {
     {"", "qk_norm", "0"}, LLAMA_KEYS, {"num_hidden_layers", "layers", "48"}, {"hidden_size", "hidden", "5120"},
     {"num_attention_heads", "heads", "40"}, {"num_key_value_heads", "kv_heads", "8"}, {"head_dim", "head_dim", "128"},

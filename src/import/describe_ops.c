@@ -187,7 +187,8 @@ static void batchnorm(cm__description *d, cm_graph *g)
     cm__builder b = {.g = g};
     int32_t     x = images(d, g, &c, &h, &w);
     cm__take_end(d);
-    int32_t in[] = {x, cm__b_parameter(&b, "batchnorm", "weight", 1, &c), cm__b_parameter(&b, "batchnorm", "bias", 1, &c),
+    int32_t in[] = {x, cm__b_parameter(&b, "batchnorm", "weight", 1, &c),
+                    cm__b_parameter(&b, "batchnorm", "bias", 1, &c),
                     cm__leaf(g, "running_mean", CM_ROLE_BUFFER, CM_FP32, 1, (cm_dim[]){cm__fixed(c)}),
                     cm__leaf(g, "running_var", CM_ROLE_BUFFER, CM_FP32, 1, (cm_dim[]){cm__fixed(c)})};
     cm__output(g, cm__emit(g, CM_OP_BATCH_NORM, "batchnorm", in, 5, NULL, 0));

@@ -45,7 +45,8 @@ static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
     const char  *name = base_name(path);
-    bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m), net = ends_with(path, ".net");
+    bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m),
+                 net = ends_with(path, ".net");
     int64_t      most = net ? NET_MAX : trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
     if ((int64_t)m->size > most)
         cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size,

@@ -133,9 +133,11 @@ bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
 {
     if (mask >= o->n_in || o->in[mask] < 0) return false;
     const cm__trace_tensor *m = &t->tensors[o->in[mask]];
-    if (o->in[0] >= 0 && o->in[1] >= 0 && shares_keys(t, o)) return true; /* the flash kernel, which would, takes no mask */
+    /* the flash kernel, which would, takes no mask */
+    if (o->in[0] >= 0 && o->in[1] >= 0 && shares_keys(t, o)) return true;
     bool turned = m->channels_last && m->rank == 4; /* older recordings have the format, but not the stride */
-    return m->rank > 0 && !cm__dim_is(m->dims[m->rank - 1], 1) && cm__trace_int(t, o, "mask_stride", turned ? 0 : 1) != 1;
+    return m->rank > 0 && !cm__dim_is(m->dims[m->rank - 1], 1) &&
+           cm__trace_int(t, o, "mask_stride", turned ? 0 : 1) != 1;
 }
 
 /* One of them; the first attribute is the mark. */

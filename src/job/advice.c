@@ -30,7 +30,8 @@ static const cm_job_entry *nearest(const cm_job *j, bool time, bool money)
 const char *cm__job_time_text(const cm_job *j, double time_s)
 {
     if (time_s >= 1000 * DAY) return cm__format(j->ctx, "%.0f days", time_s / DAY);
-    return time_s < 2 * DAY ? cm__format(j->ctx, "%.3g h", time_s / HOUR) : cm__format(j->ctx, "%.3g days", time_s / DAY);
+    return time_s < 2 * DAY ? cm__format(j->ctx, "%.3g h", time_s / HOUR)
+                            : cm__format(j->ctx, "%.3g days", time_s / DAY);
 }
 
 #define MILLION 1e6

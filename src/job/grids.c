@@ -17,7 +17,8 @@ cm__grid cm__grid_find(cm__ctx *ctx, const char *region)
     while (cm__lines_next(&rows, c)) {
         if (n < REGIONS_MOST) names[n++] = c[REGION];
         if (!cm__same_name(c[REGION], wanted)) continue;
-        return (cm__grid){c[REGION], c[NAME], strcmp(c[YEAR], "-") ? cm__format(ctx, "%s (%s)", c[SOURCE], c[YEAR]) : c[SOURCE],
+        return (cm__grid){c[REGION], c[NAME],
+                          strcmp(c[YEAR], "-") ? cm__format(ctx, "%s (%s)", c[SOURCE], c[YEAR]) : c[SOURCE],
                           cm__lines_number(&rows, c[G_KWH])};
     }
     const char *near = cm__nearest(wanted, names, n), *all = "";

@@ -21,7 +21,8 @@ cm__offers cm__offers_read(cm__ctx *ctx, const char *text, const char *name)
             cm__fail(ctx, CM_ERR_FORMAT, "%s, line %d: '%.40s' is not a basis such as on-demand or spot", name,
                      rows.line, c[BASIS]);
         if (devices > DEVICES_MOST || devices != (int32_t)devices)
-            cm__fail(ctx, CM_ERR_FORMAT, "%s, line %d: '%.40s' is not a number of devices", name, rows.line, c[DEVICES]);
+            cm__fail(ctx, CM_ERR_FORMAT, "%s, line %d: '%.40s' is not a number of devices", name, rows.line,
+                     c[DEVICES]);
         all.list = cm__grow(ctx, all.list, all.count, &all.cap, sizeof *all.list);
         all.list[all.count++] = (cm__offer){
             .provider = c[PROVIDER], .instance = c[INSTANCE], .device = c[DEVICE], .cluster = c[CLUSTER],

@@ -53,7 +53,8 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
     if ((dear && isnan(e->cost_usd)) || !isfinite(e->at.value)) {
         e->at.state = CM_RANK_NO_VALUE;
         e->at.reason = isnan(e->at.price_hour)
-                           ? cm__format(j->ctx, "no price is known: --price %s=USD", cm_device_get_info(e->at.device)->id)
+                           ? cm__format(j->ctx, "no price is known: --price %s=USD",
+                                        cm_device_get_info(e->at.device)->id)
                            : "a number that the objective needs is unknown";
     } else if (late || dear || failed) {
         e->at.state = CM_RANK_OVER;

@@ -43,8 +43,8 @@ static bool all_devices(const cm_job *j)
     return !j->options.rank.devices || strcmp(j->options.rank.devices, "all") == 0;
 }
 
-/* Calls visit() for each device of the question that a provider or cluster has under this name: the device, and the same one
-   with other numbers (--what-if). */
+/* Calls visit() for each device of the question that a provider or cluster has under this name: the device, and the
+   same one with other numbers (--what-if). */
 static void each_asked(cm_job *j, const char *name, void (*visit)(cm_job *j, const char *name, const void *user),
                        const void *user)
 {

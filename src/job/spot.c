@@ -2,9 +2,9 @@
 /*
  * spot.c - jobs on instances that the provider may take away.
  *
- * Of k instances, each interrupted at a rate r, the job stops at the rate k r. A checkpoint takes C, a restart R. With a
- * time T between checkpoints an interruption loses T / 2 on average, so the overhead is C / T + k r (T / 2 + R). It is
- * least at T = sqrt(2 C / (k r)) (Young 1974; Daly 2006, doi:10.1016/j.future.2004.11.016).
+ * Of k instances, each interrupted at a rate r, the job stops at the rate k r. A checkpoint takes C, a restart R. With
+ * a time T between checkpoints an interruption loses T / 2 on average, so the overhead is C / T + k r (T / 2 + R). It
+ * is least at T = sqrt(2 C / (k r)) (Young 1974; Daly 2006, doi:10.1016/j.future.2004.11.016).
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,8 @@ enum { PROVIDER, PER_DAY, WRITE_BYTES_S, RESTART_S, SOURCE, COLUMNS };
 
 cm__interruptions cm__interruptions_of(cm__ctx *ctx, const char *provider)
 {
-    cm__lines   lines = {.ctx = ctx, .at = cm__table_interruptions, .name = "data/interruptions.tsv", .columns = COLUMNS};
+    cm__lines   lines = {.ctx = ctx, .at = cm__table_interruptions, .name = "data/interruptions.tsv",
+                         .columns = COLUMNS};
     const char *c[CM__CELLS_MAX];
     while (cm__lines_next(&lines, c))
         if (strcmp(c[PROVIDER], "*") == 0 || (provider && strcmp(c[PROVIDER], provider) == 0))

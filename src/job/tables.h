@@ -5,7 +5,8 @@
 
 #include "base/map.h"
 
-extern const char cm__table_offers[], cm__table_grids[], cm__table_batches[], cm__table_interruptions[], cm__table_queues[];
+extern const char cm__table_offers[], cm__table_grids[], cm__table_batches[], cm__table_interruptions[],
+    cm__table_queues[];
 
 #define CM__CELLS_MAX 16
 

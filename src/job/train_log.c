@@ -119,8 +119,8 @@ static void read_log(cm__ctx *ctx, const char *path, cm_train_log *log)
     cm__file_unmap(file);
     if (!count)
         cm__fail(ctx, CM_ERR_FORMAT,
-                 "%s: no line has a step's time, such as 'step_time_s: 0.25', 'elapsed time per iteration (ms): 250' or "
-                 "'4.0it/s'", path);
+                 "%s: no line has a step's time, such as 'step_time_s: 0.25', 'elapsed time per iteration (ms): 250' "
+                 "or '4.0it/s'", path);
     int32_t skip = count > 2 * WARM_UP ? WARM_UP : 0, recent = count - skip < RECENT ? count - skip : RECENT;
     log->rows = count;
     log->median_s = median(ctx, times + skip, count - skip);

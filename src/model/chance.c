@@ -13,7 +13,8 @@
 
 static double below(double sigmas) { return 0.5 * erfc(-sigmas / sqrt(2)); }
 
-/* Bytes of each level over its capacity, at most; NAN: no capacity is known. `least`: with the loss that stores less. */
+/* Bytes of each level over its capacity, at most; NAN: no capacity is known. `least`: with the loss that stores
+   less. */
 static double fullness(const cm_memory_use *u, double least)
 {
     double most = NAN;

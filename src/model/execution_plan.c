@@ -3,9 +3,9 @@
  * execution_plan.c - tensor and pipeline parallelism on HPUs, TPUs and Trainium.
  *
  * The execution model gives the time of every operator on one device. A tensor-parallel device runs 1/tp of the
- * operators that Megatron-LM divides; the others it runs whole, or by tokens with sequence parallelism. Sums of partial results,
- * stages, bubbles and the exchange of gradients are those of GPUs (layers_comm.c, iteration.c). Operators are taken to
- * reach the same share of peak at 1/tp of their size.
+ * operators that Megatron-LM divides; the others it runs whole, or by tokens with sequence parallelism. Sums of partial
+ * results, stages, bubbles and the exchange of gradients are those of GPUs (layers_comm.c, iteration.c). Operators are
+ * taken to reach the same share of peak at 1/tp of their size.
  */
 #include "model/execution_plan.h"
 

@@ -284,8 +284,8 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm__prepared *prepared, const cm__common *common);
 
-/* A plan of one device and one micro-batch is the step without a plan. Megatron-LM adds gradients to a buffer even then,
-   which only plans have. */
+/* A plan of one device and one micro-batch is the step without a plan. Megatron-LM adds gradients to a buffer even
+   then, which only plans have. */
 static bool is_one_step(const cm_predict_options *o, const cm_plan *filled, cm_runtime runtime)
 {
     bool offloads = filled->offload_optimizer || filled->offload_activations || filled->offload_weights;

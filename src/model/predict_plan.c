@@ -22,7 +22,8 @@ static double communication_error(const cm__iteration *it)
     return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
 }
 
-/* Error of a step that waits for its host, in seconds. Host times of several processes on one host were not measured. */
+/* Error of a step that waits for its host, in seconds. Host times of several processes on one host were not
+   measured. */
 static double host_error(const cm__stages *st, const cm_plan *plan)
 {
     return st->stretch > 1 ? cm__time_factors.unmeasured_host_error * plan->accumulate * st->host_s : 0;
@@ -160,7 +161,8 @@ static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__grou
 static double gradient_bits(const cm_graph *step)
 {
     for (int32_t t = 0; t < step->n_tensors; t++)
-        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) return 8.0 * (double)cm_dtype_size(cm__t(step, t)->dtype);
+        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT)
+            return 8.0 * (double)cm_dtype_size(cm__t(step, t)->dtype);
     return 32;
 }
 

@@ -25,8 +25,8 @@ cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, co
 /* As cm_predictor_at(), with every call timed at this batch size, not interpolated: the same result as cm_predict(). */
 cm_status cm__predictor_exactly(cm_predictor *predictor, int64_t batch, cm_prediction_info *info, cm_diag *diag);
 
-/* True if fewer samples per second than this are sure at a batch size: its slowest calls alone, or the host, take longer.
-   Calls that it times are not timed again. The order of the calls is that of the last prediction. */
+/* True if fewer samples per second than this are sure at a batch size: its slowest calls alone, or the host, take
+   longer. Calls that it times are not timed again. The order of the calls is that of the last prediction. */
 bool cm__predictor_below(cm_predictor *predictor, int64_t batch, double samples_s);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * settle.c - fill in every option that the user left open, for all commands.
  *
- * The runtime is the device's default one. The precision is that of a captured model, or the one in which most models are
- * trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
+ * The runtime is the device's default one. The precision is that of a captured model, or the one in which most models
+ * are trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
  * operator that the user wrote; other runtimes fuse. Megatron-LM's mixed precision uses 16-bit weights with fp32 master
  * weights, without autocast. So does PyTorch's FSDP (ZeRO 2 and 3): MixedPrecision(param_dtype) casts the shards of
  * fp32 weights before it gathers them.
@@ -51,7 +51,8 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.logits && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --logits");
     if (o->train.fused_kernels && !eager)
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fused-kernels replaces kernels of torch-eager; the runtime is %s",
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
+                            "--fused-kernels replaces kernels of torch-eager; the runtime is %s",
                             cm_runtime_name(o->runtime));
     if (o->train.whole_layers && !megatron && !cm__is_pytorch(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--reentrant is PyTorch's way of recomputing; the runtime is %s",
@@ -74,7 +75,8 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     if (status) return status;
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
-    if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL) o->load.fuse = CM_FUSE_EAGER;
+    if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL)
+        o->load.fuse = CM_FUSE_EAGER;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
     settle_recompute(o);

@@ -17,8 +17,8 @@ cm_status cm__refuse_for_model(const cm_graph *forward, const cm_step_options *a
 cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
                                 const cm_step_options *asked, cm_diag *diag);
 
-/* What is accepted, because a question about several models or devices means those that have the choice, and does nothing
-   for this one; NULL: nothing. A single prediction warns of it. */
+/* What is accepted, because a question about several models or devices means those that have the choice, and does
+   nothing for this one; NULL: nothing. A single prediction warns of it. */
 const char *cm__without_effect(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
                                const cm_step_options *asked);
 

@@ -190,7 +190,8 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
         m->shared ? cm__shared_layers(m->shared, m->step, m->device, m->runtime, &layers) : NULL;
     m->steps[m->n_steps] = cm__step_model_new(m->ctx, m->step, m->device,
                                               &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
-    m->steps[m->n_steps].updates = 0; /* a small part of an iteration, if devices share it or micro-batches precede it */
+    /* a small part of an iteration, if devices share it or micro-batches precede it */
+    m->steps[m->n_steps].updates = 0;
     return &m->steps[m->n_steps++];
 }
 

@@ -109,7 +109,8 @@ static double stage_time(const cm__cost *c, double device_s, double host_s, doub
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
 {
     cm__part layer = layer_of(c, p->recompute);
-    double   each = (double)m->layers / p->pp, inner = each * device_time(&layer), host = each * host_time(c, &layer, p);
+    double   each = (double)m->layers / p->pp, inner = each * device_time(&layer),
+             host = each * host_time(c, &layer, p);
     double   first_host_s = host_time(c, &c->first, p), last_host_s = host_time(c, &c->last, p);
     double   numbers = each * layer.parameters, first_s = device_time(&c->first), last_s = device_time(&c->last);
     int32_t  count = p->accumulate;
@@ -259,12 +260,12 @@ static at_place place_of(const cm__model *m, int32_t cost, cm_plan plan, int32_t
     return at;
 }
 
-/* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of optimizer
-   states at 0.11; that both are of 2025 is from memory. */
+/* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of
+   optimizer states at 0.11; that both are of 2025 is from memory. */
 #define MEGATRON_FSDP 2025
 
-/* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights. Offloading of activations,
-   which it has since Core 0.5, is not searched there. */
+/* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights. Offloading of
+   activations, which it has since Core 0.5, is not searched there. */
 static bool shards_states_only(const cm__model *m)
 {
     return m->runtime == CM_RUNTIME_MEGATRON && m->step->software && m->step->software < MEGATRON_FSDP;

@@ -17,7 +17,8 @@ static cm_train_options train_for(cm__ctx *ctx, const cm_device *device, const c
     return o.train;
 }
 
-static const cm_graph *step_of(cm__ctx *ctx, const cm_graph *forward, const cm_train_options *train, cm__plan_shared *shared)
+static const cm_graph *step_of(cm__ctx *ctx, const cm_graph *forward, const cm_train_options *train,
+                               cm__plan_shared *shared)
 {
     const cm_graph *found = shared ? cm__shared_graph(shared, forward, train) : NULL;
     cm_graph       *step;

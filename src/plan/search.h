@@ -62,7 +62,8 @@ typedef struct cm__model {
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */
     double           weight_bytes, gradient_bytes, state_bytes; /* per parameter */
-    double           frozen_copies; /* bytes of frozen weights and their copies in other types, over those of the weights */
+    /* bytes of frozen weights and their copies in other types, over those of the weights */
+    double           frozen_copies;
     double           capacity_bytes, reserve_bytes;
     cm__units        units;    /* of ZeRO 2 and 3 */
     const bool      *keeps;    /* per node: selective recomputation keeps its outputs; NULL: it repeats attention */

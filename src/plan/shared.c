@@ -85,7 +85,8 @@ cm__plan_shared *cm__plan_shared_new(cm__ctx *ctx)
 static bool same_training(const cm_train_options *a, const cm_train_options *b)
 {
     return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
-           a->keep_products == b->keep_products && a->whole_layers == b->whole_layers && a->fused_kernels == b->fused_kernels && a->attention == b->attention;
+           a->keep_products == b->keep_products && a->whole_layers == b->whole_layers &&
+           a->fused_kernels == b->fused_kernels && a->attention == b->attention;
 }
 
 /* In the graph's own memory, which lives as long. */

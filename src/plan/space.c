@@ -22,7 +22,8 @@ static bool usual_sizes(const cm__model *m, int32_t tp, int32_t cp, int32_t pp)
 {
     if (!m->usual) return true;
     bool long_enough = cp == 1 || m->tokens / (cp / 2) >= LONG_SEQUENCE;
-    return power_of_two(tp) && power_of_two(cp) && tp <= cm_fabric_node(m->fabric) && pp <= (m->native ? 1 : USUAL_STAGES) &&
+    return power_of_two(tp) && power_of_two(cp) && tp <= cm_fabric_node(m->fabric) &&
+           pp <= (m->native ? 1 : USUAL_STAGES) &&
            long_enough;
 }
 

@@ -77,7 +77,8 @@ void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d)
                       p->basis, p->provider);
         comma = ", ";
     }
-    if (n < (int)size) snprintf(d->reason + n, size - (size_t)n, "%s--price %s=USD", *comma ? ", or yours with " : "", id);
+    if (n < (int)size)
+        snprintf(d->reason + n, size - (size_t)n, "%s--price %s=USD", *comma ? ", or yours with " : "", id);
 }
 
 noreturn static void no_such(cm_ranking *r, const char *what, const char *requested, bool providers)

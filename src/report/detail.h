@@ -4,7 +4,7 @@
 #define CM_REPORT_DETAIL_H
 
 #include <jansson.h>
-#include "report/report.h"
+#include "report/render.h"
 
 void      cm__detail_json_fill(cm__ctx *ctx, json_t *object, const cm__detail *detail);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - the table of output formats, and printing of a report in one of them. */
-#include "report/report.h"
+#include "report/render.h"
 
 const cm__renderer cm__renderers[CM__FORMATS] = {
     [CM__FORMAT_TEXT] = {.name = "text",
@@ -161,7 +161,8 @@ cm_status cm__job_report_print(const cm__job_report *report, cm__output_format f
     PRINT(cm__renderers[format].job(ctx, report, out));
 }
 
-cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry, const cm__script_options *options,
+cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry *entry,
+                               const cm__script_options *options,
                                FILE *out, cm_diag *diag)
 {
     PRINT(cm__job_script(ctx, report, entry, options, out));

@@ -2,7 +2,7 @@
 /* words.c - texts that several renderers print: shapes, categories of memory, wrapped notes, printable names. */
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 
 #define LINE_WIDTH 100
 
@@ -16,7 +16,8 @@ const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm
 {
     if (!(load->tokens > 0)) return "";
     long long row = (long long)cm_step_row_tokens(step, batch);
-    if (load->samples == CM_SAMPLES_PACKED) return cm__format(ctx, " full of samples of %g tokens in the mean", load->tokens);
+    if (load->samples == CM_SAMPLES_PACKED)
+        return cm__format(ctx, " full of samples of %g tokens in the mean", load->tokens);
     return cm__format(ctx, " at most, samples of %g tokens in the mean, %s %lld", load->tokens,
                       load->samples == CM_SAMPLES_PADDED ? "padded to" : "not padded: the time is that of", row);
 }

@@ -63,9 +63,9 @@ const char *cm__traced_word(const cm__traced_op *a, size_t argument); /* "" if i
 
 /* Rules: aten_matrix.c, aten_rows.c, aten_map.c. */
 typedef void cm__traced_rule(cm__traced_op *a);
-cm__traced_rule cm__traced_gemm, cm__traced_conv, cm__traced_conv_transpose, cm__traced_conv_backward, cm__traced_attention,
-    cm__traced_rnn, cm__traced_layer_norm, cm__traced_channel_norm, cm__traced_group_norm, cm__traced_softmax, cm__traced_nll,
-    cm__traced_pool, cm__traced_embedding, cm__traced_reduce, cm__traced_map, cm__traced_copy, cm__traced_fill, cm__traced_cat,
-    cm__traced_foreach, cm__traced_gradient;
+cm__traced_rule cm__traced_gemm, cm__traced_conv, cm__traced_conv_transpose, cm__traced_conv_backward,
+    cm__traced_attention, cm__traced_rnn, cm__traced_layer_norm, cm__traced_channel_norm, cm__traced_group_norm,
+    cm__traced_softmax, cm__traced_nll, cm__traced_pool, cm__traced_embedding, cm__traced_reduce, cm__traced_map,
+    cm__traced_copy, cm__traced_fill, cm__traced_cat, cm__traced_foreach, cm__traced_gradient;
 
 #endif

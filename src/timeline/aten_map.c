@@ -197,7 +197,8 @@ static const char *function_of(const cm__traced_op *a, bool number)
     static const char *const arithmetic[] = {"add", "sub", "mul", "div"};
     for (int i = 0; number && i < 4; i++)
         if (strcmp(a->function, arithmetic[i]) == 0) return "scale";
-    if (strncmp(a->function, "gelu", 4) == 0 && (strcmp(cm__traced_word(a, 1), "tanh") == 0 || strcmp(cm__traced_word(a, 2), "tanh") == 0))
+    if (strncmp(a->function, "gelu", 4) == 0 &&
+        (strcmp(cm__traced_word(a, 1), "tanh") == 0 || strcmp(cm__traced_word(a, 2), "tanh") == 0))
         return strcmp(a->function, "gelu") == 0 ? "gelu_tanh" : "gelu_tanh_grad";
     return a->function;
 }

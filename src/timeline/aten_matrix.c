@@ -38,7 +38,8 @@ typedef struct places {
 } places;
 
 /* x: the image, w: the weight [k, c / groups, r, s]; of one dimension, the image has height 1. */
-static void plane(cm__traced_op *a, cm__pass pass, const cm__traced_tensor *x, const cm__traced_tensor *w, int64_t channels,
+static void plane(cm__traced_op *a, cm__pass pass, const cm__traced_tensor *x, const cm__traced_tensor *w,
+                  int64_t channels,
                   int64_t out, const int64_t *image, const places *at, int64_t groups)
 {
     bool        line = x->rank == 3;
@@ -76,7 +77,8 @@ void cm__traced_conv(cm__traced_op *a)
           each ? x->dims[1] : cm__traced_number(a, at.groups, 0, 1));
 }
 
-/* (x, w, padding, output_padding, stride, dilation, groups): the gradient of a convolution whose image is the result. */
+/* (x, w, padding, output_padding, stride, dilation, groups): the gradient of a convolution whose image is the
+   result. */
 void cm__traced_conv_transpose(cm__traced_op *a)
 {
     places                 at = {4, 2, 5, 6};

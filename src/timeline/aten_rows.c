@@ -44,7 +44,8 @@ void cm__traced_group_norm(cm__traced_op *a)
     const cm__traced_tensor *x = &a->in[back];
     size_t                 at = back ? 5 : 3;
     if (x->rank < 2) return;
-    cm__call *c = cm__traced_call(a, CM__CALL_GROUP_NORM, pass_of(a), cm__traced_channels_last(x) ? "nhwc" : "nchw", x->type);
+    cm__call *c = cm__traced_call(a, CM__CALL_GROUP_NORM, pass_of(a), cm__traced_channels_last(x) ? "nhwc" : "nchw",
+                                  x->type);
     for (size_t i = 0; i < 4; i++) c->sizes[(size_t)CM__GROUP_NORM_N + i] = cm__traced_number(a, at + i, 0, 0);
 }
 

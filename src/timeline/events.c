@@ -127,7 +127,8 @@ static void add_annotation(cm__events *e, const json_t *event, const char *name)
     static const struct {
         const char   *begins;
         cm__span_kind kind;
-    } kinds[] = {{"ProfilerStep#", CM__SPAN_STEP}, {"Optimizer.step#", CM__SPAN_UPDATE}, {"enumerate(DataLoader)", CM__SPAN_LOADING}};
+    } kinds[] = {{"ProfilerStep#", CM__SPAN_STEP}, {"Optimizer.step#", CM__SPAN_UPDATE},
+                 {"enumerate(DataLoader)", CM__SPAN_LOADING}};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strncmp(name, kinds[i].begins, strlen(kinds[i].begins)) == 0) add_span(e, kinds[i].kind, event, name);
 }
@@ -145,7 +146,8 @@ static void add_launch(cm__events *e, const json_t *event, const char *name)
 
 static cm__kernel_group group_of(const char *category, const char *name)
 {
-    static const char *const layouts[] = {"nchwToNhwc", "nhwcToNchw", "NchwToNhwc", "NhwcToNchw", "nchwToFoldedNhwc", NULL};
+    static const char *const layouts[] =
+        {"nchwToNhwc", "nhwcToNchw", "NchwToNhwc", "NhwcToNchw", "nchwToFoldedNhwc", NULL};
     static const char *const comm[] = {"nccl", "rccl", NULL};
     if (has(category, "memcpy") || has(category, "Memcpy")) return CM__KERNEL_COPY;
     if (has(category, "memset") || has(category, "Memset")) return CM__KERNEL_FILL;
@@ -212,7 +214,8 @@ static int by_begin(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Store the first `count` steps. The device runs their kernels up to two steps later; which kernels are theirs, launches say. */
+/* Store the first `count` steps. The device runs their kernels up to two steps later; which kernels are theirs,
+   launches say. */
 static void choose_steps(cm__events *e, int32_t count)
 {
     cm__host_span *steps = e->spans[CM__SPAN_STEP];
@@ -234,7 +237,8 @@ static void read_again(cm__events *e, const cm__bytes *bytes)
     read(e, bytes);
 }
 
-/* Of steps that are about equally long, as many as may be stored; at least two, because their distance is the time of a step. */
+/* Of steps that are about equally long, as many as may be stored; at least two, because their distance is the time of a
+   step. */
 static int32_t steps_to_store(const cm__events *e)
 {
     int32_t steps = e->n_spans[CM__SPAN_STEP], some = (int32_t)((double)steps * (double)e->most / (double)e->seen);
@@ -243,7 +247,8 @@ static int32_t steps_to_store(const cm__events *e)
 
 void cm__events_read(cm__events *e, cm__ctx *ctx, const cm__bytes *bytes, int64_t most)
 {
-    *e = (cm__events){.ctx = ctx, .to_us = INFINITY, .kernels_to_us = INFINITY, .most = bytes->rewind ? most : EVENTS_MAX};
+    *e = (cm__events){.ctx = ctx, .to_us = INFINITY, .kernels_to_us = INFINITY,
+                      .most = bytes->rewind ? most : EVENTS_MAX};
     cm__map_init(&e->kind_of, ctx);
     cm__map_init(&e->name_of, ctx);
     cm__defer(ctx, release, e);

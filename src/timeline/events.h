@@ -30,10 +30,12 @@ typedef struct cm__kernel {
     double  launch_us;    /* NAN: unknown */
 } cm__kernel;
 
-typedef enum cm__kernel_group { CM__KERNEL, CM__KERNEL_LAYOUT, CM__KERNEL_COMM, CM__KERNEL_COPY, CM__KERNEL_FILL } cm__kernel_group;
+typedef enum cm__kernel_group { CM__KERNEL, CM__KERNEL_LAYOUT, CM__KERNEL_COMM, CM__KERNEL_COPY,
+                               CM__KERNEL_FILL } cm__kernel_group;
 
 /* A span of the host that says what it is doing. */
-typedef enum cm__span_kind { CM__SPAN_STEP, CM__SPAN_BACKWARD, CM__SPAN_UPDATE, CM__SPAN_LOADING, CM__SPANS } cm__span_kind;
+typedef enum cm__span_kind { CM__SPAN_STEP, CM__SPAN_BACKWARD, CM__SPAN_UPDATE, CM__SPAN_LOADING,
+                            CM__SPANS } cm__span_kind;
 typedef struct cm__host_span {
     double  begin_us, end_us, thread;
     int32_t name; /* of an optimizer: index of names */

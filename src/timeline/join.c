@@ -114,7 +114,8 @@ int32_t cm__span_at(const cm__events *e, cm__span_kind kind, double thread, doub
 static void find_launch(cm__events *e, cm__kernel *k)
 {
     cm__launch        key = {.correlation = k->correlation};
-    const cm__launch *l = e->n_launches ? bsearch(&key, e->launches, (size_t)e->n_launches, sizeof key, by_correlation) : NULL;
+    const cm__launch *l = e->n_launches ? bsearch(&key, e->launches, (size_t)e->n_launches, sizeof key, by_correlation)
+                                        : NULL;
     k->launch_us = l ? l->begin_us : NAN;
     k->op = l ? l->op : -1;
     /* a kernel without a launch was launched before the profiler began to record */

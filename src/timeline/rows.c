@@ -36,7 +36,8 @@ static cm__traced *row_of(timeline *t, cm__map *map, const cm__call *call, const
     if (found >= 0) return &t->rows[found];
     t->rows = cm__grow(t->ctx, t->rows, t->n_rows, &t->cap_rows, sizeof *t->rows);
     cm__map_put(map, cm__span_of(cm__text_copy(t->ctx, key)), t->n_rows);
-    t->rows[t->n_rows] = (cm__traced){.is_call = call != NULL, .what = call ? cm__call_kinds[call->op].name : what, .phase = phase};
+    t->rows[t->n_rows] =
+        (cm__traced){.is_call = call != NULL, .what = call ? cm__call_kinds[call->op].name : what, .phase = phase};
     if (call) t->rows[t->n_rows].call = *call;
     return &t->rows[t->n_rows++];
 }
@@ -54,7 +55,8 @@ static void name_type(cm__call *c, const char *kernel)
 {
     static const struct {
         const char *width, *type;
-    } opaque[] = {{"OpaqueType<1", "uint8"}, {"OpaqueType<2", "bf16"}, {"OpaqueType<4", "fp32"}, {"OpaqueType<8", "int64"}};
+    } opaque[] = {{"OpaqueType<1", "uint8"}, {"OpaqueType<2", "bf16"}, {"OpaqueType<4", "fp32"},
+                  {"OpaqueType<8", "int64"}};
     for (size_t i = 0; !*c->dtype && i < sizeof opaque / sizeof *opaque; i++)
         if (has(kernel, opaque[i].width)) cm__join(c->dtype, sizeof c->dtype, opaque[i].type, NULL);
     if (!*c->dtype) cm__join(c->dtype, sizeof c->dtype, "fp32", NULL);
@@ -74,7 +76,8 @@ static bool helps(const char *kernel)
 
 /* Which of an operator's two calls each kernel is part of: by its name; otherwise the first half of the kernels that
    do not help another one. */
-static void divide(const cm__events *e, const cm__op_kind *kind, const cm__kernel *kernels, int32_t count, int8_t *parts)
+static void divide(const cm__events *e, const cm__op_kind *kind, const cm__kernel *kernels, int32_t count,
+                   int8_t *parts)
 {
     int32_t mains = 0, at = 0;
     for (int32_t i = 0; i < count; i++) parts[i] = 0;

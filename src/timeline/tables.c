@@ -39,7 +39,8 @@ static void add_softmax(entry *entries, int32_t count)
         for (int32_t k = 0; k < count; k++) {
             const cm__call *c = &entries[k].call;
             bool same = c->op == CM__CALL_SOFTMAX && c->pass == loss->call.pass && strcmp(c->variant, "log") == 0 &&
-                        strcmp(c->dtype, loss->call.dtype) == 0 && memcmp(c->sizes, loss->call.sizes, 2 * sizeof *c->sizes) == 0;
+                        strcmp(c->dtype, loss->call.dtype) == 0 &&
+                        memcmp(c->sizes, loss->call.sizes, 2 * sizeof *c->sizes) == 0;
             if (!same) continue;
             loss->time_s += entries[k].time_s / entries[k].runs * loss->runs;
             loss->kernels += entries[k].kernels / entries[k].runs * loss->runs;
@@ -53,7 +54,8 @@ static int32_t gather(const struct cm_timeline *t, entry *entries)
     int32_t count = 0, n = 0;
     for (int32_t i = 0; i < t->n_rows; i++) {
         const cm__traced *r = &t->rows[i];
-        if (r->is_call && r->runs > 0 && r->time_s > 0) entries[count++] = (entry){r->call, r->time_s, r->runs, r->kernels};
+        if (r->is_call && r->runs > 0 && r->time_s > 0)
+            entries[count++] = (entry){r->call, r->time_s, r->runs, r->kernels};
     }
     if (count) qsort(entries, (size_t)count, sizeof *entries, by_call);
     for (int32_t i = 0; i < count; i++) {
@@ -107,7 +109,9 @@ static int32_t print_table(FILE *out, const entry *entries, int32_t count, const
 {
     const cm__call *c = &entries->call;
     int32_t         n = 0;
-    fprintf(out, "{\"runtime\":\"torch-eager\",\"op\":\"%s\",\"pass\":\"%s\",\"variant\":\"%s\",\"dtype\":\"%s\",\"dims\":[",
+    fprintf(out,
+            "{\"runtime\":\"torch-eager\",\"op\":\"%s\",\"pass\":\"%s\",\"variant\":\"%s\",\"dtype\":\"%s\","
+            "\"dims\":[",
             cm__call_kinds[c->op].name, cm__pass_names[c->pass], c->variant, c->dtype);
     print_dims(out, &cm__call_kinds[c->op]);
     fprintf(out, "],\"kind\":\"measured\",\"source\":\"trace\",\"date\":\"%.7s\",\"rows\":[", date);
@@ -133,7 +137,8 @@ static void print_head(FILE *out, const char *name, const char *base, const char
     if (dumped && strlen(dumped) > 2) fprintf(out, "%.*s", (int)strlen(dumped) - 2, dumped + 1);
     free(dumped);
     json_decref(text);
-    fprintf(out, "; operands as cold as a training step finds them\",\"where\":\"centimani fit --trace\",\"date\":\"%s\"}},\n", date);
+    fprintf(out, "; operands as cold as a training step finds them\",\"where\":\"centimani fit "
+                 "--trace\",\"date\":\"%s\"}},\n", date);
 }
 
 char *cm__timeline_tables(const struct cm_timeline *t, const char *base, int32_t *rows, int32_t *tables)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.c - read a trace of torch.profiler: the time of a step, how long the device is busy, and the kernel calls. */
+/* timeline.c - read a trace of torch.profiler: the time of a step, how long the device is busy, and the kernel
+   calls. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static void measure_steps(struct cm_timeline *t, double whole_us)
         last = fmax(last, first[i]);
         n++;
     }
-    double span = e->n_spans[CM__SPAN_STEP] ? e->spans[CM__SPAN_STEP][0].end_us - e->spans[CM__SPAN_STEP][0].begin_us : 0;
+    double span = e->n_spans[CM__SPAN_STEP] ? e->spans[CM__SPAN_STEP][0].end_us - e->spans[CM__SPAN_STEP][0].begin_us
+                                            : 0;
     t->info.steps = n ? n : 1;
     t->info.step_time_s = 1e-6 * (n > 1 ? (last - begin) / (n - 1) : fmax(span, whole_us));
 }

@@ -40,7 +40,8 @@ static bool is_date(const char *text)
 static bool is_file_beside(cm__ctx *ctx, const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    return access(cm__format(ctx, "%.*s%s", slash && name[0] != '/' ? (int)(slash + 1 - path) : 0, path, name), R_OK) == 0;
+    return access(cm__format(ctx, "%.*s%s", slash && name[0] != '/' ? (int)(slash + 1 - path) : 0, path, name),
+                  R_OK) == 0;
 }
 
 static bool is_evidence(cm__ctx *ctx, const char *path, const char *text)
@@ -55,20 +56,25 @@ static void check_source(cm__ctx *ctx, const json_t *set, const cm__origin *orig
     cm__step                 step = {NULL, "source", 0};
     for (size_t i = 0; i < COUNT(members); i++)
         if (!*text_of(source, members[i]))
-            cm__refuse(ctx, origin, &step, "has no '%s': who measured (title), where it can be read (where), when (date)", members[i]);
+            cm__refuse(ctx, origin, &step,
+                       "has no '%s': who measured (title), where it can be read (where), when (date)", members[i]);
     cm__step date = {&step, "date", 0};
-    if (!is_date(text_of(source, "date"))) cm__refuse(ctx, origin, &date, "'%s' is no date such as 2026-11-16", text_of(source, "date"));
+    if (!is_date(text_of(source, "date")))
+        cm__refuse(ctx, origin, &date, "'%s' is no date such as 2026-11-16", text_of(source, "date"));
 }
 
-static void check_row(cm__ctx *ctx, const json_t *set, const json_t *row, const cm__step *step, const cm__origin *origin, const char *path)
+static void check_row(cm__ctx *ctx, const json_t *set, const json_t *row, const cm__step *step,
+                      const cm__origin *origin, const char *path)
 {
     for (size_t i = 0; i < COUNT(needed); i++)
         if (!*text_of(row, needed[i]) && !*text_of(set, needed[i]))
             cm__refuse(ctx, origin, step, "has no '%s'; the measurement could not be repeated", needed[i]);
     if (!json_object_get(row, "batch") && !json_object_get(row, "micro_batch"))
         cm__refuse(ctx, origin, step, "has no 'batch'; the measurement could not be repeated");
-    if (!is_evidence(ctx, path, text_of(row, "where")) && !is_evidence(ctx, path, text_of(json_object_get(set, "source"), "where")))
-        cm__refuse(ctx, origin, step, "has no evidence: 'where' of the row or of the source must be a URL or a file beside %s", path);
+    if (!is_evidence(ctx, path, text_of(row, "where")) &&
+        !is_evidence(ctx, path, text_of(json_object_get(set, "source"), "where")))
+        cm__refuse(ctx, origin, step,
+                   "has no evidence: 'where' of the row or of the source must be a URL or a file beside %s", path);
 }
 
 /* ---- joining ----------------------------------------------------------------------------------------------------- */
@@ -100,7 +106,8 @@ static void add_source(cm__ctx *ctx, json_t *into, const json_t *set, const cm__
     const json_t *source = json_object_get(set, "source");
     const char   *id = text_of(set, "id");
     cm__step      step = {NULL, "id", 0};
-    char         *text = cm__format(ctx, "%s, %s, %s", text_of(source, "title"), text_of(source, "where"), text_of(source, "date"));
+    char         *text =
+        cm__format(ctx, "%s, %s, %s", text_of(source, "title"), text_of(source, "where"), text_of(source, "date"));
     if (!json_object_get(into, "sources")) json_object_set_new(into, "sources", json_object());
     json_t *sources = json_object_get(into, "sources");
     if (*text_of(sources, id) && strcmp(text_of(sources, id), text) != 0)
@@ -125,14 +132,16 @@ void cm__results_join(cm__ctx *ctx, json_t *into, const json_t *set, const cm__o
         const json_t *row = json_array_get(added, i);
         cm__step      list = {NULL, "rows", 0}, step = {&list, NULL, i};
         check_row(ctx, set, row, &step, origin, path);
-        if (is_in(rows, json_array_size(rows), row)) cm__refuse(ctx, origin, &step, "is in the set already: same model, device, settings and value");
+        if (is_in(rows, json_array_size(rows), row))
+            cm__refuse(ctx, origin, &step, "is in the set already: same model, device, settings and value");
         json_array_append_new(rows, with_source(set, row));
     }
 }
 
 static json_t *new_set(cm__ctx *ctx)
 {
-    json_t *set = json_pack("{s:i, s:s, s:s, s:{s:s}, s:[]}", "schema", 1, "id", "contributed", "title", "Results measured by users",
+    json_t *set = json_pack("{s:i, s:s, s:s, s:{s:s}, s:[]}", "schema", 1, "id", "contributed", "title",
+                            "Results measured by users",
                             "source", "where", "cited row by row", "rows");
     if (!set) cm__fail(ctx, CM_ERR_MEMORY, "out of memory");
     return set;

@@ -14,7 +14,8 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
                                     o->loading.host ? o->loading.host : "", (long long)o->loading.workers,
                                     o->steps_per_call);
     const char    *how = cm__format(ctx, "%lld %d %d %g fed %s plan %d %d %d %d %d %d %d %lld %s", (long long)o->batch,
-                                    (int)c->runtime, (int)c->layout, o->sparsity.pruned, fed, p->dp, p->tp, p->pp, p->zero,
+                                    (int)c->runtime, (int)c->layout, o->sparsity.pruned, fed, p->dp, p->tp, p->pp,
+                                    p->zero,
                                     p->interleave, p->sequence_parallel, p->accumulate, (long long)p->micro_batch,
                                     o->fabric ? cm__cluster_of(c) : "");
     const char    *key = cm__format(ctx, "time %s %s %s", c->device_key, c->graph_key, how);

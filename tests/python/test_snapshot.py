@@ -90,6 +90,8 @@ def test(program, folder, name, options):
     peak, left = replay(snapshot["device_traces"][0])
     blocks = [b for s in snapshot["segments"] for b in s["blocks"] if b["state"] == "active_allocated"]
     check(left == sum(b["size"] for b in blocks), f"{name}: the trace ends with the blocks of the segments", left)
+    sizes = [sum(b["requested_size"] for b in blocks if b["frames"][0]["filename"] == role) for role in ("parameter", "parameter_gradient")]
+    check(sizes[0] == sizes[1] > 0, f"{name}: weights keep their gradients until the next step", sizes)
     predicted = json.loads(done.stdout)["peak_bytes"]
     check(abs(peak - predicted) <= 512, f"{name}: the peak of the trace is the predicted one", f"{peak}, expected {predicted}")
 

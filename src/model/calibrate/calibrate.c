@@ -247,8 +247,8 @@ static void refuse_wrong_unit(cm_calibration *c)
     if (middle <= IMPLAUSIBLE && middle >= 1 / IMPLAUSIBLE) return;
     if (middle > 1)
         cm__fail(c->ctx, CM_ERR_ARGUMENT,
-                 "the steps take %.3g times as long as predicted on %s: step_time_s looks like milliseconds; divide the "
-                 "column by 1000, or check the device, batch size and precision", middle, device);
+                 "the steps take %.3g times as long as predicted on %s: step_time_s looks like milliseconds; divide "
+                 "the column by 1000, or check the device, batch size and precision", middle, device);
     cm__fail(c->ctx, CM_ERR_ARGUMENT,
              "the steps take 1/%.3g of the time predicted on %s: step_time_s is the time of one step in seconds; "
              "check its unit, the device, the batch size and the precision", 1 / middle, device);

@@ -10,8 +10,8 @@
  *     one kernel, FlashAttention         on devices with bf16 units (since Ampere, CDNA), for more keys than
  *     products and a fused softmax       support: Megatron-LM's own kernel takes 4,096 (fused_softmax.py, 2022)
  *
- * and the first of them in every release from 2023 on that the user names. Fused attention needs operands of at most 16 bits. The recompute setting does not change the choice; otherwise
- * turning recomputation on could increase memory.
+ * and the first of them in every release from 2023 on that the user names. Fused attention needs operands of at most 16
+ * bits. The recompute setting does not change the choice; otherwise turning recomputation on could increase memory.
  */
 #include "model/dispatch/attention.h"
 

@@ -162,7 +162,10 @@ cm__fusing *cm__chains_of(cm__dispatch *d)
     return f;
 }
 
-void cm__dispatch_chain(const cm__fusing *f, int32_t kernel) { cm__call_generated(f->d, kernel, "copy", f->bytes[kernel]); }
+void cm__dispatch_chain(const cm__fusing *f, int32_t kernel)
+{
+    cm__call_generated(f->d, kernel, "copy", f->bytes[kernel]);
+}
 
 void cm__dispatch_fused(cm__dispatch *d)
 {

@@ -73,7 +73,8 @@ static void joined(cm__dispatch *d, int32_t node)
         outer = cm__poly_product(y->dims, y->rank - 1);
         inner = cm__poly_dim(y->dims[y->rank - 1]);
     }
-    cm__call_map(d, node, channels ? "cat:nhwc" : !gaps ? "cat" : along_rows ? "cat:part" : "cat:strided", n->outputs[0],
+    cm__call_map(d, node, channels ? "cat:nhwc" : !gaps ? "cat" : along_rows ? "cat:part" : "cat:strided",
+                 n->outputs[0],
                  -1, n->outputs[0], outer, inner);
 }
 

@@ -7,9 +7,9 @@
  * the level at which its first operator could run, each library call or other kernel in between raises the level by
  * one, and operators join only kernels of the level that they need. A reduction of rows may be followed by operators on
  * its result and again on whole rows, as norms are written. Sums over columns join a producer whose result nothing else
- * reads, but not a kernel that reduces rows. Kernels of one level that read the same tensor are joined. What one operator
- * alone reads is computed where it is read, also if that has another size: the halves that a rotary embedding joins, or
- * a gate that is spread over an image.
+ * reads, but not a kernel that reduces rows. Kernels of one level that read the same tensor are joined. What one
+ * operator alone reads is computed where it is read, also if that has another size: the halves that a rotary embedding
+ * joins, or a gate that is spread over an image.
  */
 #include "model/dispatch/fusing.h"
 
@@ -104,7 +104,8 @@ bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
     bool           weights = forward->n_inputs > 1 && forward->inputs[1] >= 0 &&
                    cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
-    bool           gradient = n->phase == CM_BACKWARD && cm__class(n) == CM_CLASS_NORM; /* itself, not a sum of gradients */
+    /* itself, not a sum of gradients */
+    bool           gradient = n->phase == CM_BACKWARD && cm__class(n) == CM_CLASS_NORM;
     return gradient && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
 }
 

@@ -24,7 +24,8 @@ typedef struct cm__fusing {
     bool         *library; /* per tensor (by storage): read by a library call of backward */
     int32_t      *again;   /* per tensor (by storage): kernel of backward before which it is computed again, plus one */
     int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
-    int32_t      *reads;   /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */
+    /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */
+    int32_t      *reads;
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
     cm_poly      *taken;   /* per tensor (by storage): bytes that the kernel named by `reader` reads of it */
     cm_poly      *bytes;   /* per kernel: bytes read and written */

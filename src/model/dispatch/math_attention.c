@@ -76,9 +76,9 @@ static void generated(cm__dispatch *d, int32_t node, const scores *s, double byt
     cm__call_generated(d, node, "row_sum", cm__poly_scale(pairs, bytes));
 }
 
-/* PyTorch computes scores and result in fp32 (ATen/native/transformers/attention.cpp), their gradients in the type of the
-   operands. The kernel between the products reads scores and writes probabilities. Dropout draws a random number for
-   each of them, and writes them again, with a mask of one byte. */
+/* PyTorch computes scores and result in fp32 (ATen/native/transformers/attention.cpp), their gradients in the type of
+   the operands. The kernel between the products reads scores and writes probabilities. Dropout draws a random number
+   for each of them, and writes them again, with a mask of one byte. */
 static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
 {
     scores wide = *s;

@@ -17,9 +17,9 @@ void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 /* Group norms have the sizes of batch norms, and their groups. */
 _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_C == CM__GROUP_NORM_C &&
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
-/* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms run
-   on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out otherwise
-   than the input. A batch norm of [N, C] runs its own kernels in all types. */
+/* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms
+   run on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out
+   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types. */
 static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     bool    batch = forward->op == CM_OP_BATCH_NORM;

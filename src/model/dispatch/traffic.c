@@ -87,8 +87,8 @@ static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
     return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
 }
 
-/* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels first
-   that is normalised over its channels, or what a transposition made of it. */
+/* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels
+   first that is normalised over its channels, or what a transposition made of it. */
 static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
 {
     const cm_tensor *t = cm__t(f->d->g, tensor);
@@ -181,7 +181,8 @@ static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
     bool narrow = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 &&
                   cm__forward_of(f->d, n)->op == CM_OP_INDEX;
     if (!narrow || !is_contended(f->d->g, n)) return cm__poly_const(0);
-    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)), table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)),
+            table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
     double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
     return cm__poly_const(cm__time_factors.contended_bf16 * adds * adds);
 }
@@ -203,8 +204,8 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
 
 /* ---- computed again ---------------------------------------------------------------------------------------------- */
 
-/* An activation that is not stored (model/memory/recomputed.c) and that both the sums of a batch norm's gradient and the
-   kernel after them read; -1: none. */
+/* An activation that is not stored (model/memory/recomputed.c) and that both the sums of a batch norm's gradient and
+   the kernel after them read; -1: none. */
 static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
 {
     int32_t        base = tensor < 0 ? -1 : cm__fusing_base(f, tensor);
@@ -215,8 +216,8 @@ static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
     return memcmp(&elements, &f->size[kernel], sizeof elements) == 0 ? base : -1;
 }
 
-/* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was counted,
-   and that kernel stores its own result of the same size. */
+/* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was
+   counted, and that kernel stores its own result of the same size. */
 static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);

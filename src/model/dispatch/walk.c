@@ -197,7 +197,8 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
 static const int64_t *image_strides(const cm__dispatch *d, int32_t tensor, bool channels_last)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
-    return channels_last && cm__is_image_rank(t->rank) ? cm__strides_image(d->strides, t) : cm__strides_rows(d->strides, t);
+    return channels_last && cm__is_image_rank(t->rank) ? cm__strides_image(d->strides, t)
+                                                        : cm__strides_rows(d->strides, t);
 }
 
 bool cm__is_image(const cm__dispatch *d, int32_t tensor, bool channels_last)

@@ -95,11 +95,13 @@ cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices w
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* True: the node has traffic alone, no products. */
 bool   cm__job_is_traffic(const cm_node *node);
-/* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has none. */
+/* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has
+   none. */
 double cm__job_share(const cm__job *job, cm__effort effort);
-/* The FLOP/s reached in the step's precision at a share of the 16-bit peak. Units that are fed from memory lose the rest
-   on feeding and waiting. That takes the same time per FLOP in every precision: a precision with a higher peak gains less
-   than its peak promises, one with a lower peak loses less. Operands on the chip grow and shrink with the precision. */
+/* The FLOP/s reached in the step's precision at a share of the 16-bit peak. Units that are fed from memory lose the
+   rest on feeding and waiting. That takes the same time per FLOP in every precision: a precision with a higher peak
+   gains less than its peak promises, one with a lower peak loses less. Operands on the chip grow and shrink with the
+   precision. */
 double cm__job_rate(const cm__job *job, double share);
 /* The fraction of a node's arithmetic and weight traffic that remains after pruning. */
 double cm__job_kept(const cm__job *job, const cm_node *node);

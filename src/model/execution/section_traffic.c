@@ -5,8 +5,9 @@
  * Whatever the sections are: weights are read by every operator that uses them, their gradients are written, and
  * activations that backward reads are written in forward and read once. So are attention scores: the chip keeps no
  * results between the passes, and its software does not compute them again. The part of a sample's scores that exceeds
- * the chip passes twice more in backward, as their gradient, unless the software computes them in segments. At a cut between two sections, results that later operators
- * of the phase read are written, unless they have been for backward, and read.
+ * the chip passes twice more in backward, as their gradient, unless the software computes them in segments. At a cut
+ * between two sections, results that later operators of the phase read are written, unless they have been for backward,
+ * and read.
  */
 #include <math.h>
 #include "device/number.h"

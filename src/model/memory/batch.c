@@ -145,7 +145,8 @@ static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
 }
 
 /* Walks down from the largest candidate while throughput stays above a fraction of the highest. Candidates without one
-   are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is unknown. */
+   are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is
+   unknown. */
 static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
 {
     const cm_batch_candidate *best = NULL;

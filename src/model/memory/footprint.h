@@ -39,7 +39,8 @@ typedef struct cm__at_peak {
 /* The same at one node after the other: `now` is at the node that cm__alive_next() returned last. */
 typedef struct cm__alive {
     const struct cm_footprint *f;
-    const int32_t *first, *next; /* lists of pieces that begin or end at each node: twice the piece, at its end 1 more */
+    /* lists of pieces that begin or end at each node: twice the piece, at its end 1 more */
+    const int32_t *first, *next;
     int32_t        node;
     cm_poly        now[CM_CATEGORIES];
 } cm__alive;
@@ -85,7 +86,8 @@ struct cm_footprint {
     int32_t           n_levels;
     double            library_bytes, context_bytes; /* permanent library workspaces; driver and framework */
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
-    double            largest_bytes[CM_CATEGORIES]; /* two buffers for the largest share of a streamed one; 0: not known */
+    /* two buffers for the largest share of a streamed one; 0: not known */
+    double            largest_bytes[CM_CATEGORIES];
     bool              math;        /* attention is not fused: its scores are stored */
     bool              caching;     /* the runtime uses PyTorch's allocator */
     cm__strides            *strides;     /* of the step's tensors; NULL unless caching */
@@ -100,8 +102,8 @@ double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
 
 /* memory.c: as cm_footprint_new(). Reuses the device-independent parts of `like`, a footprint of the same step under
-   the same runtime, which must outlive the new one: everything if the plans are equal, otherwise what plans share. NULL:
-   nothing to reuse. */
+   the same runtime, which must outlive the new one: everything if the plans are equal, otherwise what plans share.
+   NULL: nothing to reuse. */
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,
                                  const cm_memory_options *options, cm_footprint **footprint, cm_diag *diag);
 

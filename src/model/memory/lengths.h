@@ -13,7 +13,8 @@ typedef struct cm__lengths {
 /* 0 < mean < longest; other means are moved into that range. */
 cm__lengths cm__lengths_of(double mean, double longest);
 
-double cm__length_at(const cm__lengths *l, double fraction);      /* the length that this fraction of samples has at most */
+/* the length that this fraction of samples has at most */
+double cm__length_at(const cm__lengths *l, double fraction);
 double cm__length_deviation(const cm__lengths *l);                /* standard deviation of one length */
 double cm__longest_of(const cm__lengths *l, double count);        /* expected longest of so many samples */
 /* Expected mean length of the device with the most tokens, of `devices` with `count` samples each. */

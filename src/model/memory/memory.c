@@ -38,8 +38,8 @@ static bool hides(const cm__summit *a, const cm__summit *b)
     return above(&a->bytes, &b->bytes) && a->least_batch <= b->least_batch;
 }
 
-/* The newest summits are compared first: they are of the nodes just before. In backward, gradients add to the bytes that
-   do not depend on the batch size, and activations are freed: then the search ends soon. */
+/* The newest summits are compared first: they are of the nodes just before. In backward, gradients add to the bytes
+   that do not depend on the batch size, and activations are freed: then the search ends soon. */
 static bool is_hidden(cm__summits *s, const cm__summit *new)
 {
     if (s->higher < s->count && hides(&s->list[s->higher], new)) return true;

@@ -80,7 +80,8 @@ static double in_flight(const cm_plan *p, bool first)
 static double activation_share(const stage *s, const cm__piece *x)
 {
     const cm_plan *p = &s->f->options.plan;
-    double         here = part_here(s, s->part[x->born]) / p->cp / (s->split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    double         here =
+        part_here(s, s->part[x->born]) / p->cp / (s->split[x->tensor] || p->sequence_parallel ? p->tp : 1);
     bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
                 s->f->step->nodes[x->dies].phase != CM_FORWARD;
     if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
@@ -117,7 +118,8 @@ static double share(const stage *s, const cm__piece *x)
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     if (!shared_from[role]) return 1;
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
-    double experts = expert ? p->ep : 1, here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
+    double experts = expert ? p->ep : 1,
+           here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
     bool   shared = p->zero >= shared_from[role];
     return here / (shared ? cm__replicas(p) / experts : 1);
 }

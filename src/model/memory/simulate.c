@@ -130,8 +130,8 @@ bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking)
     return false;
 }
 
-/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments or to
-   refuse a workspace, which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
+/* Looks up the simulation without a limit. False: there is none, or this device would have to free cached segments or
+   to refuse a workspace, which changes the result. *lacking: bytes by which the allocated peak exceeds the device. */
 static bool find_unlimited(const cm_footprint *f, cached_simulation *kept, int64_t batch, cm_memory_use *use,
                            double *lacking)
 {

@@ -79,7 +79,10 @@ static cm__temporary elementwise_grad(const cm_footprint *f, const cm_node *n)
     return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(cm__t(f->step, n->outputs[0])), 2)};
 }
 
-static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_FORWARD); }
+static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n)
+{
+    return convolution(f, n, CM__CONV_FORWARD);
+}
 static cm__temporary conv_input(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_INPUT); }
 static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_WEIGHT); }
 

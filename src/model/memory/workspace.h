@@ -24,7 +24,8 @@ extern const cm__cudnn_rules cm__cudnn_versions[];
 
 typedef enum cm__conv_pass { CM__CONV_FORWARD, CM__CONV_INPUT, CM__CONV_WEIGHT } cm__conv_pass;
 
-/* Workspace of one pass of a convolution, given its forward node. channels_last: image and filter are in that format. */
+/* Workspace of one pass of a convolution, given its forward node. channels_last: image and filter are in that
+   format. */
 cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass, bool channels_last);
 
 #endif

@@ -103,7 +103,10 @@ static cm__temporary copies(const conv *c)
     return (cm__temporary){.bytes = cm__poly_add(cm__poly_add(c->x, c->y), c->filter)};
 }
 
-static cm__temporary padded(const conv *c) { return of_images(c, rules->padded_channels * c->h * c->w * c->element, 0); }
+static cm__temporary padded(const conv *c)
+{
+    return of_images(c, rules->padded_channels * c->h * c->w * c->element, 0);
+}
 
 /* ---- choice of the algorithm ------------------------------------------------------------------------------------- */
 

@@ -234,7 +234,8 @@ static double by_links(const cm_fabric *f, cm__operation operation, int32_t p, d
 
 static double inside(const cm_fabric *f, cm__operation operation, int32_t p, double bytes)
 {
-    /* Operations whose measured rows replace missing ones. A reduce-scatter or an all-gather is half of an all-reduce. */
+    /* Operations whose measured rows replace missing ones. A reduce-scatter or an all-gather is half of an
+       all-reduce. */
     static const cm__operation instead[CM__OPERATIONS] = {
         [CM__REDUCE_SCATTER] = CM__ALL_GATHER, [CM__ALL_GATHER] = CM__REDUCE_SCATTER,
         [CM__POINT_TO_POINT] = CM__ALL_GATHER, [CM__BROADCAST] = CM__ALL_GATHER,

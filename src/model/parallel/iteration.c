@@ -96,7 +96,8 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     int32_t    layers = parts->count - 2, kept = 0, *first; /* kept: layers of the slowest stage */
     if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
         cm__fail(ctx, CM_ERR_ARGUMENT,
-                 "%d layers are fewer than %d pipeline stages x %d model chunks: lower --pp", layers, plan->pp, plan->interleave);
+                 "%d layers are fewer than %d pipeline stages x %d model chunks: lower --pp", layers, plan->pp,
+                 plan->interleave);
     first = cm__alloc_array(ctx, (size_t)plan->pp + 1, sizeof *first);
     deal(ctx, parts, plan->pp, plan->accumulate, equal, first);
     for (int32_t s = 0; s < plan->pp; s++) {
@@ -188,7 +189,8 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
     w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
     w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes + st->frozen_bytes);
-    w.renew_s = st->frozen_bytes > 0 ? cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes)
+    w.renew_s = st->frozen_bytes > 0
+                ? cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes)
                                      : w.gather_s;
     w.again_s = parts->gathers_again ? w.gather_s : 0;
     cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
@@ -220,8 +222,8 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     it->data_s += p->accumulate * w->again_s;
 }
 
-/* Exchanges of a device that its computing waits for. With several chunks and a runtime that computes meanwhile, these are
-   the exchanges while the pipeline fills and drains. */
+/* Exchanges of a device that its computing waits for. With several chunks and a runtime that computes meanwhile, these
+   are the exchanges while the pipeline fills and drains. */
 static double exchanges(const cm__waits *w, const cm_plan *p)
 {
     bool behind = w->exchanges_behind && p->interleave > 1;

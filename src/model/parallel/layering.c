@@ -153,7 +153,8 @@ static void find_weight_inputs(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     l->weight_input = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->weight_input);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i], *forward = n->source >= 0 ? &g->nodes[n->source] : n;
-        bool           makes = n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_GEMM && !cm__is_input_gradient(n, forward);
+        bool           makes = n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_GEMM &&
+                               !cm__is_input_gradient(n, forward);
         l->weight_input[i] = makes ? input_of(g, n) : -1;
     }
 }
@@ -176,7 +177,8 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
             add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true, .input = -1,
                                             .bytes = cm_tensor_elements(cm__in(g, n, 1))});
         if (tensor >= 0)
-            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD, .input = input_of(g, n),
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD,
+                                            .input = input_of(g, n),
                                             .bytes = cm_tensor_bytes(cm__t(g, tensor))});
     }
 }

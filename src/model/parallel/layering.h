@@ -19,7 +19,8 @@ typedef struct cm__layer_tensor {
 typedef struct cm__layer_sum {
     int32_t part;
     bool    forward, loss; /* loss: three numbers per token, in forward */
-    int32_t input;         /* of a sum in backward: the tensor whose gradient it is, before casts; -1: in another pass */
+    /* of a sum in backward: the tensor whose gradient it is, before casts; -1: in another pass */
+    int32_t input;
     cm_poly bytes;         /* of a loss: tokens */
 } cm__layer_sum;
 
@@ -42,7 +43,8 @@ typedef struct cm__layering {
     cm__layer_tensor     *boundaries; /* results that the next part reads */
     cm__layer_tensor     *kept;       /* activations that the middle layer stores for backward */
     cm__layer_sum        *sums;       /* in the order of the nodes; only with tensor parallelism */
-    int32_t              *weight_input; /* per node: what a product that makes a weight gradient reads, before casts; -1: others */
+    /* per node: what a product that makes a weight gradient reads, before casts; -1: others */
+    int32_t              *weight_input;
     int32_t              *attentions; /* nodes of all passes that read keys and values; only with context parallelism */
     cm__layer_gradient   *gradients;  /* in the order in which they are sent: the last parameter's first */
     int32_t               n_boundaries, n_kept, n_sums, n_attentions, n_gradients;

@@ -64,8 +64,8 @@ static void add_host(cm__making *k, const cm__timed *timed)
             fmax(0, host_s - k->parts->update_host_s) * k->parts->all[i].launches / launches;
 }
 
-/* Megatron-LM of 2023 and later asserts that the loss of each micro-batch is a number (check_for_nan_in_loss_and_grad), so
-   that its host waits for the last part's forward pass before it launches backward. */
+/* Megatron-LM of 2023 and later asserts that the loss of each micro-batch is a number (check_for_nan_in_loss_and_grad),
+   so that its host waits for the last part's forward pass before it launches backward. */
 static void wait_for_loss(cm__making *k)
 {
     cm__part *last = &k->parts->all[k->parts->count - 1];
@@ -125,8 +125,8 @@ static void add_kept(cm__making *k)
 
 /* ---- all parts -------------------------------------------------------------------------------------------------- */
 
-/* One kernel per parameter adds its gradients. In Megatron Core the products add them: they read and write 4 bytes where
-   they would write 2, half of what a sum in fp32 moves. */
+/* One kernel per parameter adds its gradients. In Megatron Core the products add them: they read and write 4 bytes
+   where they would write 2, half of what a sum in fp32 moves. */
 static double accumulate_time(const cm__making *k)
 {
     bool     joined = cm__is_megatron_core(k->m->runtime, k->g->software);

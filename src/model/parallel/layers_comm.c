@@ -26,7 +26,8 @@ static exchange sum_time(const cm__making *k, double n, bool backward)
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
     double            shown = s->in_pieces ? 1.0 / s->tp : 1, gather = 0;
-    double            sum = shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
+    double            sum =
+        shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
     if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
     if (backward && cm__is_megatron_core(k->m->runtime, k->g->software)) return (exchange){gather, sum};
     return (exchange){gather + sum, 0};

@@ -6,8 +6,9 @@
  * clock at which the power fits. A call scales with the clock as it scales between devices (cm__transferred()). A
  * product overlaps arithmetic with memory traffic and takes the longer of both, with the smooth corner of the roofline.
  * Other kernels take the memory's time plus the cores' time. Energy per FLOP falls with a power of the clock, because
- * the voltage does, down to the voltage's minimum. Energy per byte falls with its square root, because the memory's part
- * does not change. The average power of a throttled step is a little below the limit: the regulator acts on its peaks.
+ * the voltage does, down to the voltage's minimum. Energy per byte falls with its square root, because the memory's
+ * part does not change. The average power of a throttled step is a little below the limit: the regulator acts on its
+ * peaks.
  */
 #ifndef CM_MODEL_CLOCK_H
 #define CM_MODEL_CLOCK_H
@@ -30,7 +31,8 @@ typedef struct cm__load {
 
 typedef struct cm__power {
     double limit_w, idle_w, byte_j, flop_j[CM_RATES]; /* limit 0: unknown, no throttling */
-    double active_w;          /* while a kernel runs, beyond idle power and the energy of its work: clocks, scheduling */
+    /* while a kernel runs, beyond idle power and the energy of its work: clocks, scheduling */
+    double active_w;
     double held_w;            /* average power of a throttled step */
     double exponent, floor;   /* energy per FLOP over the clock; clock below which the energy does not fall */
     double memory_bytes_s, cache_bytes;

@@ -156,7 +156,8 @@ static cm__dataset of_numbers(cm__ctx *ctx, const char *text, const char *at)
         *keys[key].value = quantity(ctx, keys[key].name, (cm__span){at + equals + 1, length - equals - 1});
         at += length + (at[length] == ',');
     }
-    if (isnan(d.bytes) && (d.rate > 0 || d.turn_s > 0)) d.bytes = 0; /* what the host does is known, whatever it reads */
+    /* what the host does is known, whatever it reads */
+    if (isnan(d.bytes) && (d.rate > 0 || d.turn_s > 0)) d.bytes = 0;
     if (isnan(d.bytes)) cm__fail(ctx, CM_ERR_ARGUMENT, "data set: bytes=N, the stored size of a sample, is missing");
     return d;
 }

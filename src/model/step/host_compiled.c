@@ -7,8 +7,8 @@
  * PyTorch, without autograd: the two gradients of a product cost two products. The cost of a launch is in the profile
  * (torch-compile, `launch`). A profile without it uses the host cost of an eager elementwise operator, which is also a
  * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss,
- * `parameter` what the wrappers do for each parameter: they pass it in and hand its gradient to autograd. The update runs
- * eagerly.
+ * `parameter` what the wrappers do for each parameter: they pass it in and hand its gradient to autograd. The update
+ * runs eagerly.
  */
 #include "model/step/host.h"
 

@@ -29,8 +29,8 @@ extern const cm__known_dataset cm__known_datasets[];
 extern const cm__known_host    cm__known_hosts[];
 extern const int32_t           cm__n_known_datasets, cm__n_known_hosts;
 
-/* The named host, or the usual host of the device (id NULL) or of its base, with all rates filled in. device may be NULL
-   if a host is named. */
+/* The named host, or the usual host of the device (id NULL) or of its base, with all rates filled in. device may be
+   NULL if a host is named. */
 cm__known_host cm__host_of(cm__ctx *ctx, const cm_device *device, const char *id);
 
 /* Host-independent cost of one sample: its bytes in storage, and images, tokens or core seconds to prepare. */
@@ -38,7 +38,8 @@ typedef struct cm__dataset {
     const char *name;
     double      bytes, images, tokens, prepare_s;
     double      begin_s; /* time to start the workers, once per epoch */
-    double      rate, turn_s; /* one process supplies all copies: samples/s at most, 0: no limit; time per copy and step */
+    /* one process supplies all copies: samples/s at most, 0: no limit; time per copy and step */
+    double      rate, turn_s;
     double      samples; /* NAN: unknown */
 } cm__dataset;
 

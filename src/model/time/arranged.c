@@ -4,11 +4,14 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "device/row_sizes.h"
 #include "model/time/features.h"
 
 const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limits *limits)
 {
-    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged ? &cm__all_arranged[t->built_in - 1] : NULL;
+    const cm__arranged *a = t->built_in > 0 && t->built_in <= cm__n_arranged
+                                ? &cm__all_arranged[t->built_in - 1]
+                                : NULL;
     return a && memcmp(&cm__arranged_limits[a->limits], limits, sizeof *limits) == 0 ? a : NULL;
 }
 
@@ -23,17 +26,17 @@ cm__rows cm__arranged_rows(const cm__arranged *a, const cm__kernel_table *t, _At
 /* The last block is filled up with zeros, which no search returns. */
 static void fill(const cm__rows *r, int32_t block, float *to)
 {
-    cm__call c = cm__call_of_table(r->source.table);
-    int      count = cm__n_features(c.op), first = block * CM__BLOCK;
-    float    features[CM__FEATURES];
-    memset(to, 0, CM__BLOCK * (size_t)count * sizeof *to);
-    for (int i = 0; i < CM__BLOCK && first + i < r->count; i++) {
-        const float *work = r->values + r->count + CM__WORK_FEATURES * (size_t)(first + i);
-        cm__set_row(&c, r->source.table, r->number[first + i]);
-        cm__drop_shape(&c);
-        cm__features_with_work(&c, r->source.limits, work, features);
-        for (int f = 0; f < count; f++) to[f * CM__BLOCK + i] = features[f];
-    }
+    int64_t      sizes[CM__CALL_SIZES][CM__BLOCK];
+    uint16_t     rows[CM__BLOCK];
+    cm__call     c = cm__call_of_table(r->source.table);
+    int32_t      first = block * CM__BLOCK, count = r->count - first < CM__BLOCK ? r->count - first : CM__BLOCK;
+    const float *work = r->values + r->count + CM__WORK_FEATURES * (size_t)first;
+    for (int i = 0; i < CM__BLOCK; i++) rows[i] = r->number[first + (i < count ? i : 0)];
+    cm__rows_unpack(r->source.table, rows, CM__BLOCK, sizes[0], CM__BLOCK);
+    cm__drop_shapes(&c, sizes);
+    cm__features_of_block(&c, sizes, r->source.limits, work, count, to);
+    for (int f = 0; count < CM__BLOCK && f < cm__n_features(c.op); f++)
+        memset(to + f * CM__BLOCK + count, 0, (size_t)(CM__BLOCK - count) * sizeof *to);
 }
 
 static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;

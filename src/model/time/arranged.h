@@ -14,7 +14,8 @@
 
 typedef struct cm__arranged {
     int32_t  limits;   /* index in cm__arranged_limits: of the measured device */
-    uint32_t values;   /* the first one in cm__arranged_values; the features of work follow, CM__WORK_FEATURES per row */
+    /* the first one in cm__arranged_values; the features of work follow, CM__WORK_FEATURES per row */
+    uint32_t values;
     uint32_t numbers;  /* the first one in cm__arranged_numbers: numbers, places, boxes */
 } cm__arranged;
 

@@ -46,7 +46,10 @@ typedef struct cm__rows {
 static inline size_t cm__blocks(size_t rows) { return (rows + CM__BLOCK - 1) / CM__BLOCK; }
 
 /* Floats of the features of all blocks, and bounds of all boxes. */
-static inline size_t cm__features_floats(size_t rows, int count) { return cm__blocks(rows) * CM__BLOCK * (size_t)count; }
+static inline size_t cm__features_floats(size_t rows, int count)
+{
+    return cm__blocks(rows) * CM__BLOCK * (size_t)count;
+}
 static inline size_t cm__boxes_bounds(size_t rows, int count)
 {
     return (2 + (cm__blocks(rows) + CM__BOXES - 1) / CM__BOXES * CM__BOXES * 2) * (size_t)count;

@@ -5,7 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-static bool in_16_bits(const cm__call *c) { return strncmp(c->dtype, "bf16", 4) == 0 || strncmp(c->dtype, "fp16", 4) == 0; }
+static bool in_16_bits(const cm__call *c)
+{
+    return strncmp(c->dtype, "bf16", 4) == 0 || strncmp(c->dtype, "fp16", 4) == 0;
+}
 static bool last(const cm__call *c) { return strcmp(c->variant, "nhwc") == 0; }
 
 #define THIN 300.0       /* FLOP per byte; kernels of fewer wait for memory on every GPU */
@@ -51,7 +54,8 @@ cm__correction cm__correction_of(const cm__call *c)
     case CM__CALL_GEMM: return CM__CORRECT_GEMM;
     case CM__CALL_ATTENTION: return CM__CORRECT_ATTENTION;
     case CM__CALL_CONV: return of_conv(c, c->sizes[CM__CONV_C], c->sizes[CM__CONV_K], c->sizes[CM__CONV_GROUPS]);
-    case CM__CALL_CONV3D: return of_conv(c, c->sizes[CM__CONV3D_C], c->sizes[CM__CONV3D_K], c->sizes[CM__CONV3D_GROUPS]);
+    case CM__CALL_CONV3D: return of_conv(c, c->sizes[CM__CONV3D_C], c->sizes[CM__CONV3D_K],
+                                         c->sizes[CM__CONV3D_GROUPS]);
     case CM__CALL_BATCH_NORM: return last(c) ? CM__CORRECT_BATCH_NORM_NHWC : CM__CORRECT_BATCH_NORM_NCHW;
     case CM__CALL_ELEMENTWISE: return strided(c) ? CM__CORRECT_STRIDED : CM__CORRECT_ELEMENTWISE;
     case CM__CALL_POOL: return CM__CORRECT_POOL;

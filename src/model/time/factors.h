@@ -18,7 +18,8 @@ typedef struct cm__factors {
     double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
-    /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at least */
+    /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at
+       least */
     double transfer_error, corrected_error, least_transfer;
     double common_error, neighbours_shared, sparse_error; /* of a step: step.c */
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */

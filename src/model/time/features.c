@@ -13,12 +13,16 @@ const cm__scales *cm__scales_of(int op)
 
 /* Approximates the logarithm: exact at powers of two, linear in between. There are many rows, and a small error of a
    feature does not matter. */
-static float about_log(float x)
+#define ONE (127 << 23)                     /* the bits of 1.0f */
+#define LOG_STEP (0.69314718f / (1 << 23)) /* by which the logarithm grows with the lowest bit */
+static inline float about_log(float x)
 {
     int32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return (float)(bits - (127 << 23)) * (0.69314718f / (1 << 23));
+    return (float)(bits - ONE) * LOG_STEP;
 }
+
+static float log_of_size(int64_t size) { return size > 0 ? about_log((float)size) : -1; }
 
 /* ---- alignments ------------------------------------------------------------------------------------------------- */
 
@@ -29,14 +33,17 @@ static float alignment(int64_t size)
 }
 
 /* A concatenation is timed with two halves: vector loads need the half to be aligned. */
+static bool joins(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0; }
+
+static float alignment_factor(const cm__call *c) { return joins(c) ? cm__feature_facts.joined_factor : 1; }
+
+static inline int64_t aligned_part(int64_t size, bool halves) { return halves ? size / 2 : size; }
+
 static void alignments(const cm__call *c, float *out)
 {
-    bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
-    float apart = joined ? cm__feature_facts.joined_factor : 1;
     for (int i = 0; i < CM__ALIGNED; i++) {
-        int     place = cm__feature_facts.aligned[c->op][i];
-        int64_t size = place ? c->sizes[place - 1] : 0;
-        out[i] = apart * alignment(joined ? size / 2 : size);
+        int place = cm__feature_facts.aligned[c->op][i];
+        out[i] = alignment_factor(c) * alignment(place ? aligned_part(c->sizes[place - 1], joins(c)) : 0);
     }
 }
 
@@ -45,6 +52,14 @@ static float kind_of_groups(int64_t groups, int64_t channels)
 {
     return cm__feature_facts.kinds_apart * (float)(groups <= 1 ? 0 : groups == channels ? 1 : 2);
 }
+
+/* Which sizes are the groups and the input channels. */
+static const struct {
+    int groups, channels;
+} groups_at[CM__CALLS] = {
+    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C},
+    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C},
+};
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
@@ -147,11 +162,9 @@ _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest 
 static void features_of_sizes(const cm__call *c, const cm__limits *limits, float *f)
 {
     int n = cm__call_kinds[c->op].n_sizes;
-    for (int i = 0; i < n; i++) f[i] = c->sizes[i] > 0 ? about_log((float)c->sizes[i]) : -1;
-    if (c->op == CM__CALL_CONV)
-        f[CM__CONV_GROUPS] = kind_of_groups(c->sizes[CM__CONV_GROUPS], c->sizes[CM__CONV_C]);
-    if (c->op == CM__CALL_CONV3D)
-        f[CM__CONV3D_GROUPS] = kind_of_groups(c->sizes[CM__CONV3D_GROUPS], c->sizes[CM__CONV3D_C]);
+    int groups = groups_at[c->op].groups;
+    for (int i = 0; i < n; i++) f[i] = log_of_size(c->sizes[i]);
+    if (groups) f[groups] = kind_of_groups(c->sizes[groups], c->sizes[groups_at[c->op].channels]);
     alignments(c, f + n);
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
 }
@@ -195,11 +208,74 @@ double cm__features(const cm__call *c, const cm__limits *limits, float *f)
     return roofline_s;
 }
 
-void cm__features_with_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES], float *f)
+/* ---- features of a block of rows -------------------------------------------------------------------------------- */
+
+static float scale_of(int op, int feature)
 {
-    float *of_work = f + cm__work_features_at(c->op);
-    memset(of_work, 0, CM__WORK_FEATURES * sizeof *of_work);
-    features_of_sizes(c, limits, f);
-    divide_by_scales(c->op, f);
-    memcpy(of_work, work, CM__WORK_FEATURES * sizeof *of_work);
+    float scale = cm__scales_of(op)->scales[feature];
+    return scale > 0 ? scale : cm__feature_facts.default_scale;
+}
+
+/* Features of one size of all rows: four at a time if they have 31 bits at most. */
+CM__FAST static void logs_of_block(const int64_t size[CM__BLOCK], float scale, float *out)
+{
+    int64_t bits = 0;
+    for (int r = 0; r < CM__BLOCK; r++) bits |= size[r];
+    for (int r = 0; bits >> 31 && r < CM__BLOCK; r++) out[r] = log_of_size(size[r]) / scale;
+    for (int r = 0; !(bits >> 31) && r < CM__BLOCK; r += 4) {
+        cm__four_mask x = {(int32_t)size[r], (int32_t)size[r + 1], (int32_t)size[r + 2], (int32_t)size[r + 3]};
+        cm__four_mask bits_of = (cm__four_mask)__builtin_convertvector(x, cm__four) - ONE;
+        cm__four      log = __builtin_convertvector(bits_of, cm__four) * LOG_STEP;
+        log = cm__four_choose(x > 0, log, (cm__four){-1, -1, -1, -1}) / scale;
+        memcpy(out + r, &log, sizeof log);
+    }
+}
+
+static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
+{
+    int at = cm__call_kinds[c->op].n_sizes;
+    float factor = alignment_factor(c);
+    bool  halves = joins(c);
+    for (int i = 0; i < CM__ALIGNED; i++, out += CM__BLOCK) {
+        int   place = cm__feature_facts.aligned[c->op][i];
+        float scale = scale_of(c->op, at + i), none = factor * alignment(0) / scale;
+        for (int r = 0; r < CM__BLOCK; r++)
+            out[r] = place ? factor * alignment(aligned_part(sizes[place - 1][r], halves)) / scale : none;
+    }
+}
+
+static void groups_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
+{
+    int groups = groups_at[c->op].groups, channels = groups_at[c->op].channels;
+    if (!groups) return;
+    for (int r = 0; r < CM__BLOCK; r++)
+        out[groups * CM__BLOCK + r] =
+            kind_of_groups(sizes[groups][r], sizes[channels][r]) / scale_of(c->op, groups);
+}
+
+static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)
+{
+    cm__call c = *like;
+    int      n = cm__call_kinds[c.op].n_sizes, first = n + CM__ALIGNED + CM__WORK_FEATURES, count = further[c.op].count;
+    float    made[CM__FEATURES];
+    for (int r = 0; r < CM__BLOCK && count; r++) {
+        for (int i = 0; i < n; i++) c.sizes[i] = sizes[i][r];
+        further[c.op].make(&c, fmax(1, limits->cores), made);
+        for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scale_of(c.op, first + f);
+    }
+}
+
+void cm__features_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], const cm__limits *limits, const float *work,
+                           int count, float *to)
+{
+    int    n = cm__call_kinds[c->op].n_sizes, unpadded = cm__n_features_unpadded(c->op);
+    float *of_work = to + cm__work_features_at(c->op) * CM__BLOCK;
+    for (int i = 0; i < n; i++) logs_of_block(sizes[i], scale_of(c->op, i), to + i * CM__BLOCK);
+    groups_of_block(c, sizes, to);
+    alignments_of_block(c, sizes, to + n * CM__BLOCK);
+    for (int f = 0; f < CM__WORK_FEATURES; f++)
+        for (int r = 0; r < CM__BLOCK; r++)
+            of_work[f * CM__BLOCK + r] = r < count ? work[r * CM__WORK_FEATURES + f] : 0;
+    further_of_block(c, sizes, limits, of_work + CM__WORK_FEATURES * CM__BLOCK);
+    memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

@@ -8,6 +8,7 @@
 #ifndef CM_MODEL_FEATURES_H
 #define CM_MODEL_FEATURES_H
 
+#include "model/time/blocks.h"
 #include "model/time/roofline.h"
 
 #define CM__FEATURES 32 /* maximum */
@@ -27,7 +28,8 @@ typedef struct cm__scales {
 
 /* What features are made of, besides sizes. */
 typedef struct cm__feature_data {
-    double product_tiles[CM__PRODUCT_TILES][2], attention_blocks[CM__ATTENTION_BLOCKS]; /* that libraries choose among */
+    /* that libraries choose among */
+    double product_tiles[CM__PRODUCT_TILES][2], attention_blocks[CM__ATTENTION_BLOCKS];
     float  default_scale;
     float  kinds_apart;                     /* step of a feature that names a kind */
     float  joined_factor;                   /* extra weight of alignment for concatenation */
@@ -45,17 +47,22 @@ int cm__n_features_unpadded(int op);
 /* The same, padded with zeros to a multiple of four. */
 int cm__n_features(int op);
 
-/* Fills in the features of a call on a device with these limits, not divided by their scales. Returns the call's roofline
-   time in seconds. */
+/* Fills in the features of a call on a device with these limits, not divided by their scales. Returns the call's
+   roofline time in seconds. */
 double cm__unscaled_features(const cm__call *call, const cm__limits *limits, float *features);
 
 /* Fills in the scaled features of a call on a device with these limits. Returns the call's roofline time in seconds. */
 double cm__features(const cm__call *call, const cm__limits *limits, float *features);
 
-/* The same if the scaled features of the call's work are known: those from cm__work_features_at() on. */
+/* Features of the work are those from cm__work_features_at() on. */
 #define CM__WORK_FEATURES 2 /* roofline time, intensity */
-int  cm__work_features_at(int op);
-void cm__features_with_work(const cm__call *call, const cm__limits *limits, const float work[CM__WORK_FEATURES],
-                            float *features);
+int cm__work_features_at(int op);
+
+/* Fills in the scaled features of the rows of a block, as blocks.h stores them: calls that differ from a given one in
+   their sizes only. sizes: one array per size. work: the scaled features of the work of the first `count` rows; those
+   of the others are 0. */
+void cm__features_of_block(const cm__call *call, int64_t sizes[][CM__BLOCK], const cm__limits *limits,
+                           const float *work,
+                           int count, float *features);
 
 #endif

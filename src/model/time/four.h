@@ -14,8 +14,8 @@ typedef float   cm__four __attribute__((vector_size(16)));
 typedef int32_t cm__four_mask __attribute__((vector_size(16)));
 typedef uint32_t cm__four_bits __attribute__((vector_size(16)));
 
-/* A function in two versions, of which the processor decides when the program starts: AVX2 needs a third fewer instructions.
-   It has no fused multiplication and addition, so that both versions give the same numbers. */
+/* A function in two versions, of which the processor decides when the program starts: AVX2 needs a third fewer
+   instructions. It has no fused multiplication and addition, so that both versions give the same numbers. */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define CM__FAST __attribute__((target_clones("avx2", "default")))

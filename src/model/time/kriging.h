@@ -2,9 +2,9 @@
 /*
  * kriging.h - predict a call from measured calls with similar features: ordinary kriging over the nearest table rows.
  *
- * The interpolated value is the logarithm of time over roofline time, less its trend (trend.h), which changes slowly. A call's own
- * table has most weight. Tables of the same operator in other variants, types and passes contribute at an added
- * distance.
+ * The interpolated value is the logarithm of time over roofline time, less its trend (trend.h), which changes slowly. A
+ * call's own table has most weight. Tables of the same operator in other variants, types and passes contribute at an
+ * added distance.
  */
 #ifndef CM_MODEL_KRIGING_H
 #define CM_MODEL_KRIGING_H

@@ -49,8 +49,8 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of the
-   inner loop. */
+/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of
+   the inner loop. */
 CM__FAST static bool block_distances(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
@@ -103,7 +103,8 @@ static float table_distance(const search *s, float most)
     const uint16_t *low = s->rows->boxes, *high = low + s->count;
     float           sum = 0;
     for (int f = s->count - 4; f >= 0 && sum <= most; f -= 4) {
-        cm__four x = cm__four_at(s->features + f), d = cm__four_most(cm__four_bounds(low + f) - x, x - cm__four_bounds(high + f));
+        cm__four x = cm__four_at(s->features + f),
+                 d = cm__four_most(cm__four_bounds(low + f) - x, x - cm__four_bounds(high + f));
         d = cm__four_most(d, (cm__four){0});
         sum += cm__four_sum(d * d);
     }

@@ -3,11 +3,12 @@
  * operator_fits.h - calls timed by the operator models in a device's profile (`fits`, docs/fitting.md), or in that of a
  * related device: the same chip on another card and, for Megatron-LM, any built-in device of the same base.
  *
- * Operator models are used in three cases. The first is plain fp32 on GPUs without tables: libraries no longer tune these
- * kernels for new GPUs, so the fraction of peak on an H200 says little about older GPUs. The second is Megatron-LM,
- * whose kernels were not timed one by one: products, also in 16 bits, and kernels fused into one stream. The third are
- * products in 16 bits under any runtime, where the timer joins them with the transferred time. A model uses the ceilings of the predicted device. The device's launch overhead replaces the one that was included in the model's
- * timings.
+ * Operator models are used in three cases. The first is plain fp32 on GPUs without tables: libraries no longer tune
+ * these kernels for new GPUs, so the fraction of peak on an H200 says little about older GPUs. The second is
+ * Megatron-LM, whose kernels were not timed one by one: products, also in 16 bits, and kernels fused into one stream.
+ * The third are products in 16 bits under any runtime, where the timer joins them with the transferred time. A model
+ * uses the ceilings of the predicted device. The device's launch overhead replaces the one that was included in the
+ * model's timings.
  */
 #ifndef CM_MODEL_OPERATOR_FITS_H
 #define CM_MODEL_OPERATOR_FITS_H

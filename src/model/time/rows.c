@@ -16,12 +16,24 @@
 
 bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
 
-void cm__drop_shape(cm__call *c)
+static void drop(int64_t *outer, int64_t *inner)
 {
-    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER], product;
-    if (!cm__shapeless(c) || *outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
+    int64_t product;
+    if (*outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
     *inner = product;
     *outer = 1;
+}
+
+void cm__drop_shape(cm__call *c)
+{
+    if (cm__shapeless(c)) drop(&c->sizes[CM__ELEMENTWISE_OUTER], &c->sizes[CM__ELEMENTWISE_INNER]);
+}
+
+void cm__drop_shapes(const cm__call *c, int64_t sizes[][CM__BLOCK])
+{
+    if (!cm__shapeless(c)) return;
+    for (int r = 0; r < CM__BLOCK; r++)
+        drop(&sizes[CM__ELEMENTWISE_OUTER][r], &sizes[CM__ELEMENTWISE_INNER][r]);
 }
 
 cm__call cm__call_of_table(const cm__kernel_table *t)
@@ -84,7 +96,8 @@ static size_t lay_out(cm__tables t, const cm__limits *limits, char *block, room 
     size_t at_numbers = at_plain + e.plain * sizeof *out->plain;
     size_t at_later = (at_numbers + e.numbers * sizeof *out->numbers + 63) / 64 * 64;
     if (block)
-        *out = (room){(void *)block, (void *)(block + at_blocks), (void *)(block + at_unused), (void *)(block + at_floats),
+        *out = (room){(void *)block, (void *)(block + at_blocks), (void *)(block + at_unused),
+                      (void *)(block + at_floats),
                       (void *)(block + at_plain), (void *)(block + at_later), (void *)(block + at_numbers)};
     if (block) *out->unused = out->later;
     return at_later + e.later * sizeof *out->later;

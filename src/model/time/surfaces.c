@@ -123,8 +123,8 @@ static double cut(const cm__surface *s, features *f)
     return outside;
 }
 
-/* sums[u] := the bias of unit u and its weighted inputs, in the order of the inputs. Four sums at a time do not wait for
-   each other. */
+/* sums[u] := the bias of unit u and its weighted inputs, in the order of the inputs. Four sums at a time do not wait
+   for each other. */
 static void weigh(const double *w, const double *from, int n, int units, double *sums)
 {
     const double *biases = w + n * units;

@@ -202,7 +202,8 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
     if (by && by->moved) move(t, by, c, &found);
     if (by) return found.timed;
     return (cm__timed){
-        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error, .how = CM_HOW_ROOFLINE};
+        .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error,
+        .how = CM_HOW_ROOFLINE};
 }
 
 /* GPUs have tables, of their own or of a reference device. */

@@ -28,7 +28,8 @@ static double memory_time(const cm__limits *l, double bytes)
 static double product_time(const cm__limits *l, const cm__call *c, double flop)
 {
     if (cm__call_kinds[c->op].engine != CM_ENGINE_MATRIX) return 0;
-    double reached = c->op == CM__CALL_ATTENTION ? cm__time_factors.reached_peak_attention : cm__time_factors.reached_peak;
+    double reached = c->op == CM__CALL_ATTENTION ? cm__time_factors.reached_peak_attention
+                                                 : cm__time_factors.reached_peak;
     return cm__product_time(l, c, flop) / reached;
 }
 

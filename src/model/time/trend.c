@@ -66,7 +66,10 @@ CM__FAST static float result_of(const float *inputs, int count, const float *w)
     return sum;
 }
 
-static size_t n_weights(int inputs) { return (size_t)(LAYER(inputs) + LAYER(CM__TREND_HIDDEN) + LAYER(2) + LAYER(1) + 1); }
+static size_t n_weights(int inputs)
+{
+    return (size_t)(LAYER(inputs) + LAYER(CM__TREND_HIDDEN) + LAYER(2) + LAYER(1) + 1);
+}
 
 /* A call may be looked up in the table of another type or variant. */
 float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *limits)

@@ -23,7 +23,8 @@ double cm__vector_product_time(const cm__limits *l, const cm__call *c)
 
 #define SOFTMAX_PASSES 4 /* over a long row: for its maximum, for the sum, and to read and write the results */
 
-/* A block reads a long row three times. If the rows of all blocks do not fit into the cache, memory has to deliver each. */
+/* A block reads a long row three times. If the rows of all blocks do not fit into the cache, memory has to deliver
+   each. */
 static double softmax_time(const cm__limits *l, const cm__call *c)
 {
     double row = cm__size(c, CM__SOFTMAX_COLS) * cm__call_element(c, 0), rows = cm__size(c, CM__SOFTMAX_ROWS);
@@ -31,8 +32,8 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
-/* One block computes the sums of a group, number after number, and a second kernel normalises. Where the cache holds the
-   image, the tables tell the time. */
+/* One block computes the sums of a group, number after number, and a second kernel normalises. Where the cache holds
+   the image, the tables tell the time. */
 static double group_norm_time(const cm__limits *l, const cm__call *c)
 {
     double image = cm__size(c, CM__GROUP_NORM_N) * cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW);
@@ -84,8 +85,8 @@ static double channels_of_group(const cm__call *c)
     return fmin(cm__size(c, CM__CONV3D_C), cm__size(c, CM__CONV3D_K)) / cm__size(c, CM__CONV3D_GROUPS);
 }
 
-/* FLOP/s of such a convolution, before its channels count: of the units for TF32, if the device has them. fp32 kernels are
-   no faster, though the vector units' peak may be close. */
+/* FLOP/s of such a convolution, before its channels count: of the units for TF32, if the device has them. fp32 kernels
+   are no faster, though the vector units' peak may be close. */
 static double volume_rate(const cm__limits *l, const cm__call *c)
 {
     double plain = cm__time_factors.volume_share_plain * l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32];

@@ -11,14 +11,15 @@
 bool   cm__is_vector_product(const cm__call *call);
 /* Its time: it reads the matrix once. */
 double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
-/* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm, or the sums of a
-   group; softmax reads long rows three times. */
+/* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm, or the sums of
+   a group; softmax reads long rows three times. */
 double cm__least_time(const cm__limits *limits, const cm__call *call);
-/* The time that the memory's peak rate needs for what the cache does not hold, less than which no measured call takes; 0: the
-   call may read less than all of its operands. */
+/* The time that the memory's peak rate needs for what the cache does not hold, less than which no measured call takes;
+   0: the call may read less than all of its operands. */
 double cm__traffic_time(const cm__limits *limits, const cm__call *call);
 double cm__traffic_time_of(const cm__limits *limits, const cm__call *call, double bytes); /* bytes: of the call */
-/* The time of a convolution of volumes in 32 bits on another GPU than the tables': a share of its peak; 0: another call. */
+/* The time of a convolution of volumes in 32 bits on another GPU than the tables': a share of its peak; 0: another
+   call. */
 double cm__volume_time(const cm__limits *limits, const cm__call *call);
 
 #endif

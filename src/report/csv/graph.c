@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - print the nodes or tensors of a graph as CSV, one per line, with exact numbers. */
 #include "report/csv/csv.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void nodes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {

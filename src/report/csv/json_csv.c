@@ -7,7 +7,7 @@
 #include <string.h>
 #include "report/csv/csv.h"
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 #define CELLS_MOST 512
 

@@ -2,7 +2,7 @@
 /* rank.c - print a ranking as CSV, one device per line. */
 #include <math.h>
 #include "report/csv/csv.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {

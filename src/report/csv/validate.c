@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "report/csv/csv.h"
-#include "report/report.h"
+#include "report/render.h"
 
 /* One line per row and predictor, because sets have different predictors. */
 static void row(cm__ctx *ctx, const cm_validation *v, const cm_validation_row *r, int32_t p, FILE *out)

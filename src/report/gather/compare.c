@@ -40,8 +40,8 @@ static cm__compared_call *call_of(gathering *g, const char *call, cm_phase phase
     return &r->calls[r->n_calls++];
 }
 
-/* The kind of a call: its operator; of a convolution also the pass; copies and fills apart from other functions. A cross-entropy may be
-   recorded as one call or as several. */
+/* The kind of a call: its operator; of a convolution also the pass; copies and fills apart from other functions. A
+   cross-entropy may be recorded as one call or as several. */
 static const char *kind_of(cm__ctx *ctx, const char *call)
 {
     static const char map[] = "elementwise forward ", conv[] = "conv";
@@ -94,10 +94,12 @@ static void add_rest(gathering *g, double predicted_s)
 {
     const cm_timeline_info   *t = cm_timeline_get_info(g->r->timeline);
     const cm_prediction_info *p = cm_prediction_get_info(g->r->predicted->prediction);
-    cm__difference           *idle = difference_of(g, "device idle: waits for the host, gaps between kernels", CM_PHASES);
+    cm__difference           *idle =
+        difference_of(g, "device idle: waits for the host, gaps between kernels", CM_PHASES);
     idle->measured_s = t->step_time_s - t->device_time_s - t->loading_s;
     idle->predicted_s = p->step_time_s - predicted_s;
-    if (t->overlapped_s > 0) difference_of(g, "kernels that run at the same time", CM_PHASES)->measured_s = -t->overlapped_s;
+    if (t->overlapped_s > 0)
+        difference_of(g, "kernels that run at the same time", CM_PHASES)->measured_s = -t->overlapped_s;
     if (t->loading_s > 0) difference_of(g, "data loading", CM_PHASES)->measured_s = t->loading_s;
 }
 

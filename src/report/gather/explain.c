@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static void free_predict(void *report) { cm__predict_report_free(report); }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch)
 {

@@ -2,7 +2,7 @@
 /* memory.c - predict the memory of a model on a device, choose a batch size, and find settings that make a step fit. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static void free_step(void *step) { cm_step_free(step); }
 static void free_device(void *device) { cm_device_free(device); }
@@ -77,7 +77,8 @@ static bool applies(const cm__memory_report *r, const knob *k, int64_t to)
         return r->batch % to == 0 && !a->options.plan.micro_batch && a->options.plan.accumulate <= 1;
     const cm_train_options *t = &a->graph.train;
     bool kernels = cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;
-    if (k->turn == turn_optimizer) return kernels && !a->options.plan.offload_optimizer && !t->inference && !t->tuning.rank;
+    if (k->turn == turn_optimizer)
+        return kernels && !a->options.plan.offload_optimizer && !t->inference && !t->tuning.rank;
     if (k->turn == turn_lora) return kernels && !t->tuning.rank && !t->inference && cm_graph_seq(r->step) > 0;
     if (k->turn == turn_quantize) return kernels && !t->tuning.quantize && (t->tuning.rank || t->inference);
     bool alone = r->plan.devices == 1 && cm_device_get_info(r->device)->style == CM_STYLE_KERNELS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - load a model and a device, and predict memory and time of a step. */
-#include "report/report.h"
+#include "report/render.h"
 
 static void free_graph(void *graph) { cm__graph_report_free(graph); }
 static void free_device(void *device) { cm_device_free(device); }

@@ -16,9 +16,11 @@ static const char *verdict_of(cm__ctx *ctx, const cm__watch_report *r, const cm_
                                "a slow node or data loading", drift);
     if (r->inside) return "as predicted: the measured step is inside the 90 % interval";
     if (ratio > 1)
-        return cm__format(ctx, "%.2f times slower than predicted, outside the interval: 'centimani compare' on a profiler "
+        return cm__format(ctx,
+                          "%.2f times slower than predicted, outside the interval: 'centimani compare' on a profiler "
                                "trace shows where", ratio);
-    return cm__format(ctx, "%.2f times faster than predicted, outside the interval: check batch, precision and sequence "
+    return cm__format(ctx,
+                      "%.2f times faster than predicted, outside the interval: check batch, precision and sequence "
                            "length", 1 / ratio);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__html_text(cm__ctx *ctx, FILE *out, const char *text)
 {

@@ -4,7 +4,7 @@
 #define CM_REPORT_PAGE_H
 
 #include "report/html/html.h"
-#include "report/report.h"
+#include "report/render.h"
 
 /* page_tables.c: short numbers, device ids, and the numbers of each figure as a table. */
 const char *cm__page_number(cm__ctx *ctx, double value);

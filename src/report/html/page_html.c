@@ -76,13 +76,18 @@ static const struct {
      "Logarithmic axis; the best 40.", cm__page_ranking, false},
     {"pareto", "Time against money", "The job, or a million samples if none is given. Diamonds: no other candidate is "
      "both faster and cheaper.", prices, false},
-    {"memory", "Memory", "Memory at the peak by category, and what is free, at the batch size of the ranking, or for one "
+    {"memory", "Memory",
+     "Memory at the peak by category, and what is free, at the batch size of the ranking, or for one "
      "micro-batch if the device divides the batch.", cm__page_memory, true},
-    {"levels", "Memory by level", "Used part of each memory that the program manages. Above 100 %: the device recomputes "
+    {"levels", "Memory by level",
+     "Used part of each memory that the program manages. Above 100 %: the device recomputes "
      "activations instead of storing them.", cm__page_levels, true},
-    {"scaling", "On more devices", "Data parallel, as far as the interconnect is known: each replica with the batch size "
-     "of the ranking, or the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling, true},
-    {"counts", "Numbers of devices", "The job on other numbers of devices at the place of the best candidate, each with its best "
+    {"scaling", "On more devices",
+     "Data parallel, as far as the interconnect is known: each replica with the batch size "
+     "of the ranking, or the same global batch if the ranking has plans. Dashed: linear scaling.", cm__page_scaling,
+     true},
+    {"counts", "Numbers of devices",
+     "The job on other numbers of devices at the place of the best candidate, each with its best "
      "plan. Dashed: linear scaling.", cm__page_counts, true},
     {"batch", "Batch size", "Throughput at batch sizes up to the first that does not fit into memory.", cm__page_batch,
      true},
@@ -133,7 +138,8 @@ static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t
     const cm_prediction_info *i = cm_prediction_get_info(d->explain->sides[0]->prediction);
     section(ctx, out, device_section(ctx, index), device_title(ctx, d),
             cm__format(ctx, "%.4g ms for %lld samples (90 %% interval %.4g to %.4g ms). Limited by %s.",
-                       1e3 * i->step_time_s, (long long)i->batch, 1e3 * i->interval_s[0], 1e3 * i->interval_s[1], d->explain->bottleneck));
+                       1e3 * i->step_time_s, (long long)i->batch, 1e3 * i->interval_s[0], 1e3 * i->interval_s[1],
+                       d->explain->bottleneck));
     subsection(ctx, out, cm__format(ctx, "fall-%d", index), "Waterfall",
                "By operator type; each part starts where the previous one ends.");
     numbers(out);
@@ -191,7 +197,8 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
         who = cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
     else if (p->job) who = "one device";
     fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% "
-                 "interval and sources.</p>\n", cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective),
+                 "interval and sources.</p>\n",
+                 cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective),
             who, seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis),
             CM_VERSION);
     warnings(ctx, out, cm__page_graph(p));
@@ -224,7 +231,8 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     for (int32_t k = 1; k < cm__page_placed(p); k++) close += cm__page_entry(p, k)->tied_with_best;
     fputs("<p class=\"answer\">", out);
     cm__html_text(ctx, out, cm__format(ctx, "%s%s%s %s %s%s. 90 %% interval %s to %s %s.",
-                                       many ? cm__format(ctx, "%d x ", job->n) : "", cm_device_get_info(best->device)->name,
+                                       many ? cm__format(ctx, "%d x ", job->n) : "",
+                                       cm_device_get_info(best->device)->name,
                                        job && job->provider ? cm__format(ctx, " at %s", job->provider) : "",
                                        many ? "train" : "trains", p->model, achieved(ctx, p, best),
                                        cm__page_number(ctx, best->interval[0]), cm__page_number(ctx, best->interval[1]),

@@ -255,11 +255,13 @@ void cm__page_counts(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     for (int32_t k = 0; k < cm_job_entries(p->job); k++) {
         const cm_job_entry *e = cm_job_get_entry(p->job, k);
         if (!same_place(e, best) || !e->at.fits) continue;
-        const char *cells[] = {cm_device_get_info(e->at.device)->id, cm__format(ctx, "%d", e->n), number(ctx, e->at.hours),
-                               cm__format(ctx, "%s to %s", number(ctx, e->interval_s[0] / 3600),
-                                          number(ctx, e->interval_s[1] / 3600)),
-                               number(ctx, e->cost_usd), number(ctx, 100 * least->time_s * least->n / (e->time_s * e->n)),
-                               plan_words(ctx, &e->at.prediction.plan)};
+        const char *cells[] = {
+            cm_device_get_info(e->at.device)->id, cm__format(ctx, "%d", e->n), number(ctx, e->at.hours),
+            cm__format(ctx, "%s to %s", number(ctx, e->interval_s[0] / 3600),
+                       number(ctx, e->interval_s[1] / 3600)),
+            number(ctx, e->cost_usd),
+            number(ctx, 100 * least->time_s * least->n / (e->time_s * e->n)),
+            plan_words(ctx, &e->at.prediction.plan)};
         cm__html_row(ctx, out, columns, COUNT(columns), cells);
     }
     cm__html_table_end(out);

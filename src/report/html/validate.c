@@ -2,7 +2,7 @@
 /* validate.c - write a comparison with published results as one self-contained HTML page. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n"
@@ -134,9 +134,10 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
 void cm__validate_html(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
     fputs(head, out);
-    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to, look-ups "
-                 "and siblings are grey and not counted; a refusal of what ran counts as 100 %%. If a profile was fitted to other rows of a model, its rows are predicted by a "
-                 "profile fitted without that model.\n", CM_VERSION);
+    fprintf(out, "<p>centimani %s. Errors are predicted / measured &minus; 1. Rows that a profile was fitted to, "
+                 "look-ups and siblings are grey and not counted; a refusal of what ran counts as 100 %%. If a profile "
+                 "was fitted to other rows of a model, its rows are predicted by a profile fitted "
+                 "without that model.\n", CM_VERSION);
     fprintf(out, "<table><tr><th>set%s", sum_heads);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation *v = cm_scoreboard_set(b, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench.c - print measurements as JSON: options, results, rows of the suites, ceilings and the profile. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void echo(cm__ctx *ctx, json_t *answer, const cm_bench_options *o)
 {

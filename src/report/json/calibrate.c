@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate.c - print a calibration as JSON. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void one_row(cm__ctx *ctx, json_t *o, const cm_calibration_row *r)
 {

@@ -2,7 +2,7 @@
 /* compare.c - print a comparison with a trace, and the tables learned from a trace, as JSON. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void timeline(cm__ctx *ctx, json_t *o, const cm_timeline_info *t)
 {

@@ -2,7 +2,7 @@
 /* devices.c - print devices and clusters as JSON: lists in SI units, or a whole profile with its sources. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void device(cm__ctx *ctx, json_t *o, const cm__device_row *d)
 {

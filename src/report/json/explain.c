@@ -2,7 +2,7 @@
 /* explain.c - print `explain` as JSON: every operator, the longest first. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__json_roofs(cm__ctx *ctx, json_t *o, const cm__roof *roof)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c - print the errors of fitted or checked operator models as JSON. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void one_class(cm__ctx *ctx, json_t *o, const cm_fit_class *c)
 {

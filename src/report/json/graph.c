@@ -2,7 +2,7 @@
 /* graph.c - print a graph as JSON: SI units without prefixes, null for unknown numbers. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 typedef const double phase_table[CM_CLASSES];
 

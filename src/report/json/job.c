@@ -2,7 +2,7 @@
 /* job.c - print a whole job as JSON: the ranking's fields, and place, plan, time and cost of each entry. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static json_t *pair(cm__ctx *ctx, const double values[2])
 {
@@ -81,7 +81,8 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     cm__json_set(ctx, o, "global_batch_assumed", json_boolean(i->batch_assumed));
     json_t *size = cm__json_set(ctx, o, "job", json_object());
     cm__json_set(ctx, size, "samples", cm__json_number(i->samples));
-    cm__json_set(ctx, size, "tokens", cm__json_number(i->tokens_per_sample > 0 ? i->samples * i->tokens_per_sample : NAN));
+    cm__json_set(ctx, size, "tokens",
+                 cm__json_number(i->tokens_per_sample > 0 ? i->samples * i->tokens_per_sample : NAN));
     cm__json_set(ctx, size, "text", cm__json_text(ctx, i->text));
     cm__json_set(ctx, size, "assumed", json_boolean(i->assumed));
     cm__json_set(ctx, o, "seq", i->tokens_per_sample > 0 ? cm__json_number(i->tokens_per_sample) : json_null());

@@ -3,7 +3,7 @@
 #include "report/json/json.h"
 
 #include <math.h>
-#include "report/report.h"
+#include "report/render.h"
 
 #define SCHEMA 1
 #define EXACT 9007199254740992.0 /* 2^53: every whole number up to here is a double */

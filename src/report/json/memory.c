@@ -2,7 +2,7 @@
 /* memory.c - print the memory of a step, or the choice of a batch size, as JSON. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 /* The throughput is known only if a batch size was chosen by it. */
 static double chosen_samples_s(const cm__memory_report *r)

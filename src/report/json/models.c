@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* models.c - print the named models, or one of them, as JSON. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void model(cm__ctx *ctx, json_t *o, const cm__known_model *known)
 {

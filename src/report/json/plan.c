@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - print the best parallel plans as JSON. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void found(cm__ctx *ctx, json_t *o, const cm_found *f, int64_t seq)
 {

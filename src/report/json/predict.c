@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
 {
@@ -157,7 +157,8 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     cm__json_lengths(ctx, answer, &r->asked.graph.load, cm_step_row_tokens(r->step, i->batch), i->throughput_samples_s);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));
     cm__json_loop(ctx, answer, &r->asked, &r->loop, true);
-    if (r->asked.generate && !r->asked.loop.kind) generation(ctx, cm__json_set(ctx, answer, "generation", json_object()), r);
+    if (r->asked.generate && !r->asked.loop.kind)
+        generation(ctx, cm__json_set(ctx, answer, "generation", json_object()), r);
     cm__json_set(ctx, answer, "compile_s", cm__json_number(i->compile_s));
     loading(ctx, answer, i);
     cm__json_sensitivities(ctx, answer, r->prediction);

@@ -2,7 +2,7 @@
 /* rank.c - print a ranking as JSON: the prediction, value and cost of each device. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static const char *const states[] = {[CM_RANK_PLACED] = "placed", [CM_RANK_NO_VALUE] = "no-value",
                                      [CM_RANK_OVER] = "excluded", [CM_RANK_NO_FIT] = "does-not-fit",
@@ -128,10 +128,12 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
     int32_t                placed = cm_ranking_placed(r->ranking);
     echo(ctx, answer, r);
     if (i->baseline)
-        cm__rank_json_entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0, i->tokens_per_sample);
+        cm__rank_json_entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0,
+                            i->tokens_per_sample);
     json_t *list = cm__json_set(ctx, answer, "ranking", json_array());
     for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++)
-        cm__rank_json_entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k), k < placed ? k + 1 : 0,
+        cm__rank_json_entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k),
+                            k < placed ? k + 1 : 0,
               i->tokens_per_sample);
     cm__json_warnings(ctx, answer, cm_ranking_graph(r->ranking, 0));
 }

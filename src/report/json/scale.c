@@ -2,7 +2,7 @@
 /* scale.c - print scaling over devices as JSON. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__scale_json(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
 {

@@ -2,7 +2,7 @@
 /* validate.c - print a comparison with published results as JSON: one set, or all sets under `sets`. */
 #include <math.h>
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 #define PUT(key, value) cm__json_set(ctx, o, key, value)
 

@@ -3,7 +3,7 @@
 #ifndef CM_REPORT_BENCH_TEXT_H
 #define CM_REPORT_BENCH_TEXT_H
 
-#include "report/report.h"
+#include "report/render.h"
 
 /* "4.09 GFLOP/s"; a fraction as "12.5". NAN is "-". */
 const char *cm__bench_si(cm__ctx *ctx, double value, const char *unit);

@@ -2,7 +2,7 @@
 /* compare.c - print a comparison with a trace, and the tables learned from a trace, as text. */
 #include <math.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define ROWS_MOST 24 /* of each table; --json has all */
@@ -62,7 +62,8 @@ void cm__compare_text(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
     fprintf(out, "# trace        %d steps on %s, %.0f kernels per step%s\n", t->steps,
             cm__printable(ctx, t->device ? t->device : "an unnamed device"), t->kernels,
             t->shapes ? "" : "; no shapes: record with record_shapes=True");
-    fprintf(out, "\nYour step takes %s ms, predicted %s ms (%+.1f %%). The device is busy for %s ms of it, predicted %s ms.\n",
+    fprintf(out, "\nYour step takes %s ms, predicted %s ms (%+.1f %%). The device is busy for %s ms of it, predicted "
+                 "%s ms.\n",
             milliseconds(ctx, t->step_time_s), milliseconds(ctx, p->step_time_s),
             100 * (p->step_time_s / t->step_time_s - 1), milliseconds(ctx, t->device_time_s),
             milliseconds(ctx, p->device_time_s));

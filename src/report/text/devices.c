@@ -2,7 +2,7 @@
 /* devices.c - print the lists of devices and clusters, and the result of a validation, as text. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))

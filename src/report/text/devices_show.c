@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))

@@ -3,7 +3,7 @@
 #include <math.h>
 #include "base/text.h"
 #include "report/text/predict_parts.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define TOP_OPS 12

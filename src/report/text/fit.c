@@ -2,7 +2,7 @@
 /* fit.c - print the errors of fitted or checked operator models as text. */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 static const cm__column columns[] = {

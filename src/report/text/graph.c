@@ -2,7 +2,7 @@
 /* graph.c - print a graph as text: the model, costs by class, the largest nodes, a summary sentence. */
 #include <math.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define LABEL_WIDTH 12

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define SHOWN 20   /* places in the table */
@@ -12,7 +12,8 @@
 const char *cm__job_unit(cm_objective objective)
 {
     static const char *const units[CM_OBJECTIVES] = {
-        [CM_OBJECTIVE_THROUGHPUT] = "samples/s", [CM_OBJECTIVE_PRICE] = "samples/USD", [CM_OBJECTIVE_ENERGY] = "J/sample",
+        [CM_OBJECTIVE_THROUGHPUT] = "samples/s", [CM_OBJECTIVE_PRICE] = "samples/USD",
+                                    [CM_OBJECTIVE_ENERGY] = "J/sample",
         [CM_OBJECTIVE_DEVICES] = "devices", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
     return units[objective];
 }
@@ -59,7 +60,8 @@ static const char *plan_text(cm__ctx *ctx, const cm_plan *p)
     const struct {
         const char *name;
         int64_t     value, shown_from;
-    } parts[] = {{"tp", p->tp, 2}, {"cp", p->cp, 2}, {"pp", p->pp, 2}, {"ep", p->ep, 2}, {"dp", p->dp, 1}, {"zero", p->zero, 1},
+    } parts[] = {{"tp", p->tp, 2}, {"cp", p->cp, 2}, {"pp", p->pp, 2}, {"ep", p->ep, 2}, {"dp", p->dp, 1},
+                 {"zero", p->zero, 1},
                  {"mb", p->micro_batch, 1}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value >= parts[i].shown_from)
@@ -90,13 +92,14 @@ static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE
     for (int32_t k = 0, rows = 0; k < cm_job_placed(r->job) && rows < SHOWN; k++) {
         const cm_job_entry *e = cm_job_get_entry(r->job, k);
         if (pareto ? !e->at.pareto : !e->best_here) continue;
-        const char *cells[] = {cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
-                               cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e),
-                               number(ctx, e->time_s / unit->seconds),
-                               cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / unit->seconds),
-                                          number(ctx, e->interval_s[1] / unit->seconds)),
-                               number(ctx, e->cost_usd), number(ctx, e->at.kwh), number(ctx, e->co2_kg),
-                               plan_text(ctx, &e->at.prediction.plan)};
+        const char *cells[] = {
+            cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
+            cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e),
+            number(ctx, e->time_s / unit->seconds),
+            cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / unit->seconds),
+                       number(ctx, e->interval_s[1] / unit->seconds)),
+            number(ctx, e->cost_usd), number(ctx, e->at.kwh), number(ctx, e->co2_kg),
+            plan_text(ctx, &e->at.prediction.plan)};
         cm__table_row(&table, cells);
         rows++;
     }
@@ -126,7 +129,8 @@ static void print_excused(cm__ctx *ctx, const cm__job_report *r, FILE *out)
             continue;
         }
         if (!printed) fputs("\nnot ranked\n", out);
-        cm__print_note(ctx, out, "  ", cm__format(ctx, "%d x %s", e->n, id_of(e)), 28, e->at.reason ? e->at.reason : "-");
+        cm__print_note(ctx, out, "  ", cm__format(ctx, "%d x %s", e->n, id_of(e)), 28,
+                       e->at.reason ? e->at.reason : "-");
         printed++;
     }
     if (left) fprintf(out, "  and %d more; --json lists all\n", left);
@@ -147,7 +151,8 @@ static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     fprintf(out, "Best by %s: %d x %s (%s), %s (90 %% interval %s to %s)%s.\n",
             cm_objective_name(cm_job_get_info(r->job)->objective), best->n, cm_device_get_info(best->at.device)->name,
             place_text(ctx, best), duration(ctx, best->time_s),
-            duration_like(ctx, best->interval_s[0], best->time_s), duration_like(ctx, best->interval_s[1], best->time_s), cost);
+            duration_like(ctx, best->interval_s[0], best->time_s),
+            duration_like(ctx, best->interval_s[1], best->time_s), cost);
 }
 
 static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define LABEL_WIDTH 12
@@ -181,8 +181,9 @@ static void ways_to_fit(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
     for (int32_t i = 0; i < r->n_remedies; i++) {
         const cm__remedy *k = &r->remedies[i];
-        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value), cm__cell_binary(ctx, k->peak_bytes),
-                                     isnan(k->step_time_s) ? "-" : cm__cell_si(ctx, k->step_time_s), k->cost};
+        const char       *cells[] = {
+            cm__format(ctx, "--%s %s", k->option, k->value), cm__cell_binary(ctx, k->peak_bytes),
+            isnan(k->step_time_s) ? "-" : cm__cell_si(ctx, k->step_time_s), k->cost};
         cm__table_row(&table, cells);
     }
     putc('\n', out);
@@ -194,7 +195,8 @@ void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     heading(ctx, r, "fits", out);
     fprintf(out, "%s: it fits with a probability of %.0f %%.\n", cm__fits_answer(r), 100 * r->chance.probability);
-    fprintf(out, "Peak %s, 90 %% interval %s to %s; largest micro-batch that fits: %lld.\n", bytes(ctx, r->use.peak_bytes),
+    fprintf(out, "Peak %s, 90 %% interval %s to %s; largest micro-batch that fits: %lld.\n",
+            bytes(ctx, r->use.peak_bytes),
             bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]), (long long)r->largest);
     if (r->asked.loop.kind) putc('\n', out), cm__print_loop(ctx, &r->loop, false, out);
     levels(ctx, r, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* models.c - print the list of named models, or one model, as text. */
 #include <math.h>
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 static void print_one(cm__ctx *ctx, const cm__known_model *model, FILE *out)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 static const char *seconds(cm__ctx *ctx, double s)
@@ -56,7 +56,8 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                          {"MFU", "%", false}, {"waits", "%", false},
                                          {"memory", "B", false}};
     int32_t   skipped = same_counts(r); /* the head has the number of devices */
-    cm__table table = cm__table_new(ctx, out, columns + skipped, sizeof columns / sizeof *columns - (size_t)skipped, false);
+    cm__table table = cm__table_new(ctx, out, columns + skipped, sizeof columns / sizeof *columns - (size_t)skipped,
+                                    false);
     for (int32_t i = 0; i < cm_search_plans(r->search); i++) {
         const cm_found *f = cm_search_plan(r->search, i);
         const cm_plan  *p = &f->plan;

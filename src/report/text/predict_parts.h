@@ -3,7 +3,7 @@
 #ifndef CM_REPORT_PREDICT_PARTS_H
 #define CM_REPORT_PREDICT_PARTS_H
 
-#include "report/report.h"
+#include "report/render.h"
 
 /* Kernel calls that differ only in sizes, summed. */
 typedef struct cm__call_sum {

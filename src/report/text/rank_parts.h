@@ -3,7 +3,7 @@
 #ifndef CM_REPORT_RANK_PARTS_H
 #define CM_REPORT_RANK_PARTS_H
 
-#include "report/report.h"
+#include "report/render.h"
 
 void        cm__rank_tables(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 const char *cm__rank_number(cm__ctx *ctx, double value); /* "-": unknown or infinite */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scale.c - print scaling over devices as text. */
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define COUNT(array) ((int32_t)(sizeof(array) / sizeof *(array)))

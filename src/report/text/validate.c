@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 #include "report/table.h"
 
 #define PREDICTORS_MAX 6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* version.c - print the version of the program. */
 #include "report/json/json.h"
-#include "report/report.h"
+#include "report/render.h"
 
 void cm__version_text(cm__ctx *ctx, FILE *out)
 {

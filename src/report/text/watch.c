@@ -2,7 +2,7 @@
 /* watch.c - print a training log beside the prediction of its step as text. */
 #include <math.h>
 #include "base/text.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static const char *seconds(cm__ctx *ctx, double s)
 {
@@ -21,12 +21,14 @@ void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
             cm_runtime_name(p->runtime));
     fprintf(out, "measured     %s per step now, %s in the median of %d rows\n", seconds(ctx, r->log.recent_s),
             seconds(ctx, r->log.median_s), r->log.rows);
-    fprintf(out, "predicted    %s, 90 %% interval %s to %s\n", seconds(ctx, p->step_time_s), seconds(ctx, p->interval_s[0]),
+    fprintf(out, "predicted    %s, 90 %% interval %s to %s\n", seconds(ctx, p->step_time_s),
+            seconds(ctx, p->interval_s[0]),
             seconds(ctx, p->interval_s[1]));
     if (!isnan(r->log.total)) {
         double left = r->remaining_s;
         fprintf(out, "progress     %.0f of %.0f steps; %s at the measured speed\n", r->log.done, r->log.total,
-                left < 1 ? "done" : cm__format(ctx, left < 7200 ? "%.0f min left" : "%.3g h left", left / (left < 7200 ? 60 : 3600)));
+                left < 1 ? "done" : cm__format(ctx, left < 7200 ? "%.0f min left" : "%.3g h left",
+                                               left / (left < 7200 ? 60 : 3600)));
     } else fprintf(out, "progress     %.0f steps; the log does not say how many there will be\n", r->log.done);
     cm__print_note(ctx, out, "", "verdict", 13, r->verdict);
 }

@@ -24,9 +24,10 @@ const char *cm__seconds(cm__ctx *ctx, double s)
 static void name_of(const char *call, bool short_name, char *name, size_t size)
 {
     const char *last = strrchr(call, ' ');
-    int         length = last ? (int)(last - call) : (int)strlen(call);
-    if (short_name) length = (int)strcspn(call, " ");
-    snprintf(name, size, "%.*s", length, call);
+    size_t      length = short_name ? strcspn(call, " ") : last ? (size_t)(last - call) : strlen(call);
+    if (length >= size) length = size - 1;
+    memcpy(name, call, length);
+    name[length] = 0;
 }
 
 static cm__call_sum *sum_of(cm__ctx *ctx, cm__call_sums *all, const char *name, int32_t phase)

@@ -69,7 +69,8 @@ static void put_call(void *user, const cm__launch *l)
     writer        *w = c->w;
     const cm_node *node = cm_graph_node(c->r->graph->step, l->op->node);
     json_t        *args = json_pack("{s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:i, s:i}", "call", l->op->call, "node",
-                                    cm__printable(w->ctx, cm_node_name(node)), "phase", cm_phase_name(cm_node_phase(node)),
+                                    cm__printable(w->ctx, cm_node_name(node)), "phase",
+                                    cm_phase_name(cm_node_phase(node)),
                                     "estimated by", cm_how_name(l->op->how), "flop", l->op->flop, "bytes", l->op->bytes,
                                     "kernels", l->op->launches, "stream", STREAM, "correlation", ++c->id);
     slice(w, HOST, THREAD, "cpu_op", cm_node_type(node), l->host_begin_s, l->launch_s, NULL);
@@ -88,7 +89,8 @@ static void put_calls(writer *w, const cm__predict_report *r, double repeats)
     cm__step_schedule(r, (int32_t)repeats, put_call, &c);
     double communication = i->tensor_s + i->data_s;
     if (communication > 0)
-        slice(w, DEVICE, COMMUNICATION, "kernel", "communication: all-reduce, all-gather", fmax(0, i->step_time_s - communication),
+        slice(w, DEVICE, COMMUNICATION, "kernel", "communication: all-reduce, all-gather",
+              fmax(0, i->step_time_s - communication),
               communication, json_pack("{s:f}", "overlapped_s", i->hidden_s));
 }
 
@@ -113,8 +115,10 @@ static void put_pipeline(writer *w, const cm__predict_report *r)
         name(w, DEVICE, s + 1, "thread_name", cm__format(w->ctx, "stage %d", s + 1));
     for (int32_t k = 0; k < 2 * stages * batches; k++) {
         const cm__slot *s = &slots[k];
-        slice(w, DEVICE, s->stage + 1, "kernel", cm__format(w->ctx, "%s %d", s->backward ? "backward" : "forward", s->micro_batch + 1),
-              s->begin_s * stretch, (s->end_s - s->begin_s) * stretch, json_pack("{s:i}", "micro-batch", s->micro_batch + 1));
+        slice(w, DEVICE, s->stage + 1, "kernel",
+              cm__format(w->ctx, "%s %d", s->backward ? "backward" : "forward", s->micro_batch + 1),
+              s->begin_s * stretch, (s->end_s - s->begin_s) * stretch,
+              json_pack("{s:i}", "micro-batch", s->micro_batch + 1));
     }
     for (int32_t s = 0; s < stages; s++)
         slice(w, DEVICE, s + 1, "kernel", "update", i->step_time_s - rest, rest, NULL);
@@ -130,7 +134,8 @@ static void put_step(writer *w, const cm__predict_report *r)
     name(w, HOST, THREAD, "thread_name", "thread that launches kernels");
     slice(w, HOST, THREAD, "user_annotation", "ProfilerStep#0", 0, i->step_time_s,
           json_pack("{s:s, s:I, s:f, s:f, s:f}", "model", cm__printable(w->ctx, r->asked.graph.model), "batch",
-                    (json_int_t)i->batch, "interval_low_s", i->interval_s[0], "interval_high_s", i->interval_s[1], "peak_bytes",
+                    (json_int_t)i->batch, "interval_low_s", i->interval_s[0], "interval_high_s", i->interval_s[1],
+                    "peak_bytes",
                     r->peak_bytes));
     if (i->load_s > 0) {
         name(w, HOST, THREAD + 1, "thread_name", "data loading");
@@ -152,7 +157,9 @@ cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, 
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     writer w = {.ctx = ctx, .out = out};
-    fprintf(out, "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"deviceProperties\":[{\"id\":0,\"name\":\"%s\"}],\"traceEvents\":[",
+    fprintf(out,
+            "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"deviceProperties\":[{\"id\":0,\"name\":\"%s\"}],"
+            "\"traceEvents\":[",
             cm_device_get_info(report->device)->id);
     put_step(&w, report);
     fputs("\n]}\n", out);

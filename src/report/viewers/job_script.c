@@ -2,12 +2,12 @@
 /*
  * job_script.c - write a batch script from an entry of a job: nodes, wall time, ranks and the launcher's line.
  *
- * Launchers: torchrun (one agent per node), deepspeed, and Megatron-LM (torchrun with its plan options). The script names
- * what the user has to fill in (train.py, the account) in variables at its beginning.
+ * Launchers: torchrun (one agent per node), deepspeed, and Megatron-LM (torchrun with its plan options). The script
+ * names what the user has to fill in (train.py, the account) in variables at its beginning.
  */
 #include <math.h>
 #include <string.h>
-#include "report/report.h"
+#include "report/render.h"
 
 #define MARGIN 1.1 /* of the requested wall time over the upper end of the 90 % interval */
 
@@ -66,7 +66,8 @@ static void print_deepspeed(const cm_plan *p, FILE *out)
 {
     fprintf(out,
             "cat >deepspeed.json <<'END'\n{\"train_batch_size\": %lld, \"train_micro_batch_size_per_gpu\": %lld,\n"
-            " \"gradient_accumulation_steps\": %d, \"zero_optimization\": {\"stage\": %d}, \"bf16\": {\"enabled\": true}}\nEND\n",
+            " \"gradient_accumulation_steps\": %d, \"zero_optimization\": {\"stage\": %d}, \"bf16\": {\"enabled\": "
+            "true}}\nEND\n",
             (long long)p->global_batch, (long long)p->micro_batch, p->accumulate, p->zero);
 }
 
@@ -95,7 +96,8 @@ static void print_launch(const cm_job_entry *e, int32_t per_node, const char *la
     bool           deepspeed = strcmp(launcher, "deepspeed") == 0, megatron = strcmp(launcher, "megatron") == 0;
     if (deepspeed) print_deepspeed(p, out);
     fputs(pbs ? "mpiexec -n \"$nodes\" --ppn 1 " : "srun ", out);
-    fprintf(out, "torchrun --nnodes \"$nodes\" --nproc-per-node %d \\\n    --rdzv-backend c10d --rdzv-endpoint \"$head:29500\" "
+    fprintf(out, "torchrun --nnodes \"$nodes\" --nproc-per-node %d \\\n    --rdzv-backend c10d --rdzv-endpoint "
+                 "\"$head:29500\" "
                  "--rdzv-id \"$job\" \\\n    \"$script\"",
             per_node);
     if (deepspeed) fputs(" --deepspeed --deepspeed_config deepspeed.json", out);
@@ -108,19 +110,23 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry
     const cm_plan *p = &e->at.prediction.plan, its = software_plan(e);
     fprintf(out, "# %s on %d x %s, written by centimani %s\n", cm__printable(ctx, cm_job_get_info(r->job)->model), e->n,
             cm_device_get_info(e->at.device)->name, CM_VERSION);
-    fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, recomputation %s\n",
+    fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, "
+                 "recomputation %s\n",
             p->tp, p->cp, p->pp, p->ep, p->dp, p->zero, (long long)p->micro_batch, p->accumulate,
             cm_recompute_name(p->recompute));
     if (gpus_of(e) > 1)
-        fprintf(out, "# software sees %d GPUs in each of them: dp %d, micro-batch %lld, %d micro-batches\n", gpus_of(e), its.dp,
+        fprintf(out, "# software sees %d GPUs in each of them: dp %d, micro-batch %lld, %d micro-batches\n", gpus_of(e),
+                its.dp,
                 (long long)its.micro_batch, its.accumulate);
     fprintf(out, "# predicted: %.4g s per update, %.3g h in all (90 %% interval %.3g to %.3g h)\n",
             e->at.prediction.step_time_s, e->at.hours, e->interval_s[0] / 3600, e->interval_s[1] / 3600);
     if (e->jobs > 1)
-        fprintf(out, "# the wall time of the queue makes %d jobs in a row necessary: write and read checkpoints\n", e->jobs);
+        fprintf(out, "# the wall time of the queue makes %d jobs in a row necessary: write and read checkpoints\n",
+                e->jobs);
 }
 
-void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, const cm__script_options *o, FILE *out)
+void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, const cm__script_options *o,
+                    FILE *out)
 {
     bool    pbs = strcmp(o->scheduler ? o->scheduler : e->scheduler ? e->scheduler : "slurm", "pbs") == 0;
     int32_t per_node = (e->n + e->nodes - 1) / e->nodes * gpus_of(e);

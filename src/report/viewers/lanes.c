@@ -43,7 +43,8 @@ static void add_launch(void *user, const cm__launch *l)
     collector     *c = user;
     const cm_node *node = cm_graph_node(c->r->graph->step, l->op->node);
     add(c, HOST, (cm__lane_slice){cm_node_type(node), "launch", l->host_begin_s, l->launch_s, 0, 0});
-    add(c, DEVICE, (cm__lane_slice){cm_node_type(node), cm_phase_name(cm_node_phase(node)), l->begin_s, l->op->time_s, 0,
+    add(c, DEVICE, (cm__lane_slice){cm_node_type(node), cm_phase_name(cm_node_phase(node)), l->begin_s, l->op->time_s,
+                                    0,
                                     0});
 }
 

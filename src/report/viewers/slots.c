@@ -13,7 +13,9 @@ static cm__slot pass_of(int32_t stage, int32_t stages, int32_t micro_batches, in
     if (n < ahead) return s;
     int32_t pairs = 2 * (micro_batches - ahead); /* backward, forward, backward, forward ... */
     s.backward = steady >= pairs || steady % 2 == 0;
-    s.micro_batch = steady >= pairs ? micro_batches - ahead + steady - pairs : s.backward ? steady / 2 : ahead + steady / 2;
+    s.micro_batch = steady >= pairs ? micro_batches - ahead + steady - pairs
+                                    : s.backward    ? steady / 2
+                                                    : ahead + steady / 2;
     return s;
 }
 
@@ -30,10 +32,12 @@ cm__slot *cm__pipeline_slots(int32_t stages, int32_t micro_batches, double forwa
         for (int32_t s = 0; s < stages; s++) {
             if (next[s] == (int32_t)passes) continue;
             cm__slot p = pass_of(s, stages, micro_batches, next[s], gpipe);
-            size_t   half = (size_t)stages * (size_t)micro_batches, at = (size_t)s * (size_t)micro_batches + (size_t)p.micro_batch;
+            size_t   half = (size_t)stages * (size_t)micro_batches,
+                     at = (size_t)s * (size_t)micro_batches + (size_t)p.micro_batch;
             bool     first = p.backward ? s == stages - 1 : s == 0;
             /* forward waits for the stage before, backward for the one after; the last stage for its own forward */
-            size_t needs = p.backward ? first ? at : half + at + (size_t)micro_batches : at - (first ? 0 : (size_t)micro_batches);
+            size_t needs = p.backward ? first ? at : half + at + (size_t)micro_batches
+                                              : at - (first ? 0 : (size_t)micro_batches);
             double ready = first && !p.backward ? 1e-300 : done[needs];
             if (ready == 0) continue;
             p.begin_s = fmax(ready, free_at[s]);

@@ -62,6 +62,15 @@ typedef struct block {
     const char *what, *role;
 } block;
 
+/* The node after which a tensor is released. Training loops set gradients to None when the next step begins, not when
+   the update has read them. */
+static int32_t dies_of(const cm_graph *g, const cm_tensor *t)
+{
+    int32_t dies = cm_tensor_dies(t), nodes = cm_graph_nodes(g);
+    bool    last = dies >= 0 && dies < nodes && strcmp(cm_node_type(cm_graph_node(g, dies)), "Update") == 0;
+    return last && cm_tensor_role(t) == CM_ROLE_PARAMETER_GRADIENT ? nodes : dies;
+}
+
 /* Tensors with memory of their own, each at an address of its own. */
 static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **blocks)
 {
@@ -69,14 +78,15 @@ static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **bloc
     double          batch = (double)cm_prediction_get_info(r->prediction)->micro_batch;
     int32_t         count = 0;
     uint64_t        next = FIRST;
-    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks); /* the last two: workspace, none */
+    /* the last two: workspace, none */
+    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks);
     for (int32_t i = 0; i < cm_graph_tensors(g); i++) {
         const cm_tensor *t = cm_graph_tensor(g, i);
         cm_poly          poly = cm_tensor_bytes(t);
         double           bytes = cm_poly_at(&poly, batch);
         if (cm_tensor_storage(t) != i || !(bytes > 0)) continue;
         uint64_t size = (uint64_t)(ceil(bytes / ROUND) * ROUND);
-        (*blocks)[count++] = (block){next, size, (uint64_t)bytes, cm_tensor_born(t), cm_tensor_dies(t),
+        (*blocks)[count++] = (block){next, size, (uint64_t)bytes, cm_tensor_born(t), dies_of(g, t),
                                      cm__printable(ctx, cm_tensor_name(t)), cm_role_name(cm_tensor_role(t))};
         next += size;
     }
@@ -98,8 +108,8 @@ static uint64_t peak_of(cm__ctx *ctx, const block *blocks, int32_t count, int32_
     return (uint64_t)most;
 }
 
-/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them, so that the
-   peak is the predicted one. */
+/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them,
+   so that the peak is the predicted one. */
 static int32_t add_workspace(cm__ctx *ctx, const cm__predict_report *r, block *blocks, int32_t count)
 {
     int32_t  nodes = cm_graph_nodes(r->graph->step);
@@ -134,7 +144,8 @@ static uint64_t total_of(const block *blocks, int32_t count)
 /* Allocations and releases in the order of the nodes; what lives before the step is allocated first. */
 static void put_events(FILE *out, const block *blocks, int32_t count, int32_t nodes, const double *at_s)
 {
-    event(out, "segment_alloc", &(block){.address = FIRST, .size = total_of(blocks, count), .what = "segment", .role = "centimani"}, 0);
+    event(out, "segment_alloc",
+          &(block){.address = FIRST, .size = total_of(blocks, count), .what = "segment", .role = "centimani"}, 0);
     for (int32_t node = -1; node < nodes; node++) {
         uint64_t time = node < 0 ? 0 : (uint64_t)(1e6 * at_s[node]);
         for (int32_t i = 0; i < count; i++)

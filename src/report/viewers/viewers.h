@@ -3,7 +3,7 @@
 #ifndef CM_REPORT_VIEWERS_H
 #define CM_REPORT_VIEWERS_H
 
-#include "report/report.h"
+#include "report/render.h"
 
 /* One pass of one micro-batch on one pipeline stage. */
 typedef struct cm__slot {

@@ -1,82 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_onnx.c - small complete files: the batch, other free dimensions, control flow, functions, and refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-#include "import/import.h"
-#include "onnx_writer.h"
-
-static cm_diag  diag;
-static cm__ctx *ctx;
-
-/* The graph of a file, which is freed; NULL: refused, see `diag`. The context lives until the next call. */
-static cm_graph *load_with(bytes *file, const cm_load_options *o)
-{
-    cm__ctx_free(ctx);
-    ctx = cm__ctx_new(&diag);
-    ctx->file = "t.onnx";
-    cm_graph *volatile g = NULL;
-    if (!setjmp(ctx->trap)) g = cm__import_onnx(ctx, "t", file->data, file->size, o);
-    w_free(file);
-    return g;
-}
-
-static cm_graph *load_graph(bytes *graph)
-{
-    bytes file = w_model(graph, "test", 20);
-    return load_with(&file, &(cm_load_options){0});
-}
-
-static cm_graph *accepted(bytes *graph)
-{
-    cm_graph *g = load_graph(graph);
-    char      text[1100];
-    if (!g) fail_msg("%s", cm_diag_text(&diag, text, sizeof text));
-    return g;
-}
-
-static void refused(bytes *graph, const char *expected)
-{
-    char text[1100];
-    assert_null(load_graph(graph));
-    if (!strstr(cm_diag_text(&diag, text, sizeof text), expected)) fail_msg("'%s' is not about '%s'", text, expected);
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    cm__ctx_free(ctx);
-    ctx = NULL;
-    return 0;
-}
-
-static void x_input(bytes *graph, int rank, const int64_t *dims) { w_value(graph, 11, "x", 1, rank, dims, "batch"); }
-static void y_output(bytes *graph) { w_name(graph, 12, "y"); }
-
-static const cm_tensor *output(const cm_graph *g) { return cm__t(g, g->outputs[0]); }
-
-static void has_shape(const cm_graph *g, const cm_tensor *t, const char *shape)
-{
-    assert_string_equal(cm__dims_text(g, t), shape);
-}
-
-static bool warned(const cm_graph *g, const char *about)
-{
-    for (int32_t i = 0; i < g->n_warnings; i++)
-        if (strstr(g->warnings[i], about)) return true;
-    return false;
-}
-
-static int32_t count_ops(const cm_graph *g, int op)
-{
-    int32_t n = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) n += g->nodes[i].op == op;
-    return n;
-}
+#include "onnx_case.h"
 
 /* ---- the batch and other dimensions ----------------------------------------------------------------------------- */
 
@@ -518,97 +442,6 @@ static void every_allocation_may_fail(void **state)
     has_shape(g, output(g), "[8, 4]");
 }
 
-/* ---- sequences -------------------------------------------------------------------------------------------------- */
-
-/* x[B, 6] split on axis 1 into parts of these sizes, as the sequence "parts". */
-static void split_x(bytes *graph, int count, const int64_t *sizes)
-{
-    bytes attrs = {0};
-    x_input(graph, 2, (int64_t[]){-1, 6});
-    w_int64s(graph, "sizes", count, sizes);
-    w_attr_int(&attrs, "axis", 1);
-    w_node(graph, "SplitToSequence", "split", "x sizes", "parts", &attrs);
-    y_output(graph);
-}
-
-static void pick_y(bytes *graph, const char *from, int64_t position)
-{
-    char inputs[64];
-    snprintf(inputs, sizeof inputs, "%s position", from);
-    w_int64s(graph, "position", 1, &position);
-    w_node(graph, "SequenceAt", "at", inputs, "y", NULL);
-}
-
-static void a_part_of_a_split_is_found_from_either_end(void **state)
-{
-    (void)state;
-    static const struct {
-        int64_t     position;
-        const char *shape;
-    } cases[] = {{0, "[B, 2]"}, {1, "[B, 4]"}, {-1, "[B, 4]"}, {-2, "[B, 2]"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bytes graph = {0};
-        split_x(&graph, 2, (int64_t[]){2, 4});
-        pick_y(&graph, "parts", cases[i].position);
-        cm_graph *g = accepted(&graph);
-        has_shape(g, output(g), cases[i].shape);
-        assert_int_equal(count_ops(g, CM_OP_SPLIT), g->n_nodes);
-    }
-}
-
-static void sequences_are_made_longer_and_shorter(void **state)
-{
-    (void)state;
-    bytes graph = {0};
-    split_x(&graph, 3, (int64_t[]){1, 2, 3});
-    w_int64s(&graph, "one", 1, (int64_t[]){1});
-    w_node(&graph, "SequenceErase", "erase", "parts one", "outer", NULL);          /* 1, 3 */
-    w_node(&graph, "SequenceInsert", "insert", "outer x one", "longer", NULL);     /* 1, 6, 3 */
-    pick_y(&graph, "longer", 1);
-    cm_graph *g = accepted(&graph);
-    has_shape(g, output(g), "[B, 6]");
-    bytes constructed = {0};
-    x_input(&constructed, 2, (int64_t[]){-1, 6});
-    w_node(&constructed, "SequenceConstruct", "list", "x x x", "parts", NULL);
-    bytes stack = {0};
-    w_attr_int(&stack, "axis", 1);
-    w_attr_int(&stack, "new_axis", 1);
-    w_node(&constructed, "ConcatFromSequence", "stack", "parts", "y", &stack);
-    y_output(&constructed);
-    g = accepted(&constructed);
-    has_shape(g, output(g), "[B, 3, 6]");
-}
-
-static void parts_are_joined_again(void **state)
-{
-    (void)state;
-    bytes graph = {0}, attrs = {0};
-    split_x(&graph, 2, (int64_t[]){2, 4});
-    w_attr_int(&attrs, "axis", 1);
-    w_node(&graph, "ConcatFromSequence", "join", "parts", "y", &attrs);
-    cm_graph *g = accepted(&graph);
-    has_shape(g, output(g), "[B, 6]");
-}
-
-static void bad_sequences_are_refused(void **state)
-{
-    (void)state;
-    bytes past = {0}, sum = {0}, whole = {0}, none = {0};
-    split_x(&past, 2, (int64_t[]){2, 4});
-    pick_y(&past, "parts", 2);
-    refused(&past, "position 2 of a sequence of 2");
-    split_x(&sum, 2, (int64_t[]){2, 3});
-    pick_y(&sum, "parts", 0);
-    refused(&sum, "do not add up to 6");
-    split_x(&whole, 2, (int64_t[]){2, 4});
-    w_node(&whole, "Relu", "r", "parts", "y", NULL);
-    refused(&whole, "'parts' is a sequence of tensors");
-    x_input(&none, 2, (int64_t[]){-1, 6});
-    y_output(&none);
-    pick_y(&none, "x", 0);
-    refused(&none, "is no sequence");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -616,10 +449,6 @@ int main(void)
         cmocka_unit_test(a_fixed_batch_is_read_as_free),
         cmocka_unit_test(a_batch_in_a_reshape_is_freed),
         cmocka_unit_test(a_batch_that_cannot_be_freed_stays),
-        cmocka_unit_test(a_part_of_a_split_is_found_from_either_end),
-        cmocka_unit_test(sequences_are_made_longer_and_shorter),
-        cmocka_unit_test(parts_are_joined_again),
-        cmocka_unit_test(bad_sequences_are_refused),
         cmocka_unit_test(a_sequence_takes_what_is_given),
         cmocka_unit_test(unsorted_nodes_are_sorted),
         cmocka_unit_test(a_long_unsorted_chain_needs_no_deep_stack),

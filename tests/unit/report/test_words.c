@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "graph/graph.h"
-#include "report/report.h"
+#include "report/render.h"
 
 static void clean_text_stays(void **state)
 {

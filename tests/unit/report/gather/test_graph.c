@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "report/report.h"
+#include "report/render.h"
 
 static cm_diag diag;
 
