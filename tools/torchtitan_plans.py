@@ -2,16 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchtitan_plans.py - PROGRAM: compare predictions with torchtitan's published runs of Llama 3.1 on 8 to 512 H100
 
-Figures: github.com/pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md, tables 1 to 6 (BSD-3-Clause): H100 of
-500 W with 96 GB of HBM2e, 400 Gb/s per device. Memory is PyTorch's reserved memory in GiB (torchtitan's metrics log
-"max_reserved"). Each plan is asked for as its table states it, with FlashAttention 2, which PyTorch of December 2024
-chose; nothing was fitted to these rows.
+Figures: github.com/pytorch/torchtitan, benchmarks/llama3_h100_202412_torchtitan.md, tables 1 to 6 (BSD-3-Clause):
+H100 of 500 W with 96 GB of HBM2e, 400 Gb/s per device. Memory is PyTorch's reserved memory in GiB (torchtitan's
+metrics log "max_reserved"). Each plan is asked for as its table states it, with FlashAttention 2, which PyTorch of
+December 2024 chose; nothing was fitted to these rows. With pipelines, torchtitan divides a local batch into as many
+micro-batches as there are stages (torchtitan/parallelisms/pipelining_utils.py at its commit 9dec370,
+build_pipeline_schedule()).
+
+The last eight rows are those of benchmarks/asyncTP_llama3_h100_2025-06_torchtitan.md, of June 2025 on the same
+devices: only bf16 and fp8 with one scale per tensor, as the file says that its products with a scale per row were
+slow. It has no memory.
 """
 import json
 import subprocess
 import sys
 
 FP8, BF16 = "fp8", "amp-bf16"
+TP = "--tp 8 --sequence-parallel"
+STAGES = TP + " --async-tp --pp 8"
 # model, devices, tokens, micro-batch, accumulation, plan, precision, compiled, recomputation, tokens/s per device, GiB
 ROWS = (
     ("llama3-8b", 8, 8192, 2, 1, "", BF16, False, "selective", 5762, 82.4),
@@ -24,11 +32,22 @@ ROWS = (
     ("llama3-8b", 128, 8192, 2, 1, "", BF16, False, "selective", 5605, 67.0),
     ("llama3-8b", 128, 8192, 2, 1, "", BF16, True, "selective", 6514, 62.0),
     ("llama3-8b", 128, 8192, 2, 1, "", FP8, True, "selective", 8380, 61.8),
-    ("llama3-70b", 256, 8192, 16, 1, "--tp 8 --sequence-parallel", FP8, True, "full", 829, 71.9),
-    ("llama3-70b", 256, 8192, 16, 1, "--tp 8 --sequence-parallel --async-tp", FP8, True, "full", 876, 67.6),
-    ("llama3-405b", 512, 8192, 1, 32, "--tp 8 --pp 8 --sequence-parallel --async-tp", FP8, True, "full", 100, 82.5),
-    ("llama3-405b", 512, 32768, 1, 8, "--tp 8 --pp 8 --sequence-parallel --async-tp", FP8, True, "full", 76, 75.3),
-    ("llama3-405b", 512, 131072, 1, 8, "--tp 8 --pp 8 --cp 4 --sequence-parallel --async-tp", FP8, True, "full", 31, 77.1),
+    ("llama3-70b", 256, 8192, 16, 1, TP, FP8, True, "full", 829, 71.9),
+    ("llama3-70b", 256, 8192, 16, 1, TP + " --async-tp", FP8, True, "full", 876, 67.6),
+    ("llama3-405b", 512, 8192, 4, 8, STAGES, FP8, True, "full", 100, 82.5),
+    ("llama3-405b", 512, 8192, 4, 8, STAGES + " --interleave 2", FP8, True, "full", 128, 72.7),
+    ("llama3-405b", 512, 32768, 1, 8, STAGES, FP8, True, "full", 76, 75.3),
+    ("llama3-405b", 512, 65536, 1, 8, STAGES + " --cp 2", FP8, True, "full", 47, 75.9),
+    ("llama3-405b", 512, 131072, 1, 8, STAGES + " --cp 4", FP8, True, "full", 31, 77.1),
+    ("llama3-405b", 512, 262144, 1, 8, STAGES + " --cp 8", FP8, True, "full", 16, 84.9),
+    ("llama3-70b", 256, 8192, 16, 1, TP, BF16, True, "full", 597.3, None),
+    ("llama3-70b", 256, 8192, 16, 1, TP + " --async-tp", BF16, True, "full", 652.4, None),
+    ("llama3-70b", 256, 8192, 16, 1, TP, FP8, True, "full", 809.8, None),
+    ("llama3-70b", 256, 8192, 16, 1, TP + " --async-tp", FP8, True, "full", 942.4, None),
+    ("llama3-8b", 64, 8192, 12, 1, TP, BF16, True, "selective", 4378, None),
+    ("llama3-8b", 64, 8192, 12, 1, TP + " --async-tp", BF16, True, "selective", 4809.4, None),
+    ("llama3-8b", 64, 8192, 12, 1, TP, FP8, True, "selective", 5078.1, None),
+    ("llama3-8b", 64, 8192, 12, 1, TP + " --async-tp", FP8, True, "selective", 5570.1, None),
 )
 
 
@@ -59,8 +78,9 @@ def main():
         low, high = (step["step_time_s"] / t for t in reversed(step["interval_s"]))
         size = memory["reserved_bytes"] / 2 ** 30
         kind = ("compiled " if row[7] else "eager ") + row[5].replace("--sequence-parallel", "sp")
-        print(f"{row[0]:12} {row[1]:4} {row[2]:7} {row[6]:8} {kind:52} {row[9]:8} {speed:7.0f} {100 * (speed / row[9] - 1):+6.1f}% "
-              f"{'yes' if low <= row[9] / speed <= high else 'no':>6} {row[10]:5} {size:6.1f} {100 * (size / row[10] - 1):+6.1f}%")
+        known = f"{row[10]:5} {size:6.1f} {100 * (size / row[10] - 1):+6.1f}%" if row[10] else ""
+        print(f"{row[0]:12} {row[1]:4} {row[2]:7} {row[6]:8} {kind:52} {row[9]:8.0f} {speed:7.0f} "
+              f"{100 * (speed / row[9] - 1):+6.1f}% {'yes' if low <= row[9] / speed <= high else 'no':>6} {known}")
 
 
 if __name__ == "__main__":

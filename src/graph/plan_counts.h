@@ -4,6 +4,7 @@
 #define CM_GRAPH_PLAN_COUNTS_H
 
 #include "graph/graph.h"
+#include "graph/runtimes.h"
 
 /* Fill in every count; fails, with the reason, if they contradict each other. */
 void cm__plan_fill(cm__ctx *ctx, cm_plan *plan);
@@ -13,6 +14,13 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b);
 
 /* The number of devices that have the same weights: replicas, and devices that share a sequence's tokens. */
 static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }
+
+/* PyTorch's pipelines reduce the gradients after a step's last micro-batch: until then FSDP stores them whole
+   (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync()). */
+static inline bool cm__gradients_wait(const cm_plan *plan, cm_runtime runtime)
+{
+    return plan->pp > 1 && plan->accumulate > 1 && cm__is_pytorch(runtime);
+}
 
 /* Fail, with values that are possible, if the plan does not divide the model: heads by tp, tokens by cp, experts by
    ep (plan_divisors.c). */

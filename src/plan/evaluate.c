@@ -183,7 +183,8 @@ static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *
     double replicas = cm__replicas(p);
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
     bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
-    double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (p->zero >= 2 ? replicas : 1);
+    bool   divided = p->zero >= 2 && !cm__gradients_wait(p, m->runtime);
+    double gradients = m->gradient_bytes * (fsdp ? 2 : 1) / (divided ? replicas : 1);
     double weights = fsdp && p->zero == 3 ? 0 : m->weight_bytes / (p->zero >= 3 ? replicas : 1);
     double frozen = m->frozen_copies * h->frozen_bytes / (p->zero >= 3 ? replicas : 1);
     /* one layer's weights are in use, the next layer's are transferred */

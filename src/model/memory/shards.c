@@ -120,7 +120,8 @@ static double share(const stage *s, const cm__piece *x)
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
     double experts = expert ? p->ep : 1,
            here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
-    bool   shared = p->zero >= shared_from[role];
+    bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && cm__gradients_wait(p, s->f->options.runtime);
+    bool   shared = p->zero >= shared_from[role] && !waits;
     return here / (shared ? cm__replicas(p) / experts : 1);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.c - memory that operators allocate while they run, besides their outputs: a table by operator. */
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/memory/footprint.h"
 #include "model/memory/workspace.h"
 
@@ -26,10 +27,23 @@ static cm__temporary softmax(const cm_footprint *f, const cm_node *n)
     return (cm__temporary){.bytes = cm__poly_scale(scores, (double)cm_dtype_size(x->dtype) + 1)};
 }
 
+/* PyTorch's loss over words that tensor-parallel devices share is no kernel, but the expression (grad + exp(x)) *
+   scale: one tensor more than the backward of log-softmax has (torch/distributed/tensor/parallel/loss.py). With
+   pipelines another stage than the loss's is the fullest. */
+static cm__temporary shared_loss(const cm_footprint *f, const cm_node *n)
+{
+    const cm_plan *p = &f->options.plan;
+    int32_t        gradient = n->outputs[0];
+    bool           split = gradient >= 0 && f->split && f->split[gradient];
+    if (p->tp < 2 || p->pp > 1 || !split || !cm__is_pytorch(f->options.runtime)) return nothing;
+    return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(cm__t(f->step, gradient)), 1.0 / p->tp / p->cp)};
+}
+
 /* Softmax's backward first multiplies gradient and output. The backward of log-softmax, in cross-entropy, does not. */
 static cm__temporary softmax_grad(const cm_footprint *f, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &f->step->nodes[n->source] : NULL;
+    if (forward && forward->op != CM_OP_SOFTMAX) return shared_loss(f, n);
     return forward && forward->op == CM_OP_SOFTMAX ? bytes_in(f, n, 0) : nothing;
 }
 

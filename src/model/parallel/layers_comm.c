@@ -11,11 +11,31 @@
 #include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
 #include "model/dispatch/tensor_parallel.h"
+#include "model/time/factors.h"
 
 /* A sum among tensor-parallel devices: what computing waits for, and what runs behind a product if that lasts. */
 typedef struct exchange {
     double waited_s, behind_s;
 } exchange;
+
+static bool is_torch(const cm__making *k)
+{
+    cm_runtime base = cm_runtime_base(k->m->runtime);
+    return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
+}
+
+/* PyTorch's collectives divide and join tensors along their first axis, which is the batch; sequence parallelism
+   divides the second, the tokens. A copy before each reduce-scatter and after each all-gather brings the pieces into
+   order (torch/distributed/_functional_collectives.py; github.com/pytorch/torchtitan/pull/437). Exchanges in pieces
+   write each piece to its place, and add the pieces of a reduce-scatter in a kernel that reads them once. */
+static double reorder_time(const cm__making *k, bool scatter, double n)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    double            rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
+    if (!is_torch(k) || !s->sequence || rate <= 0) return 0;
+    if (s->in_pieces) return scatter ? (n + n / s->tp) / rate : 0;
+    return 2 * n / rate;
+}
 
 /* Megatron Core: the sum of input gradients runs behind the product that makes the weight's gradient. What is left of
    backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is exchanged before
@@ -29,6 +49,8 @@ static exchange sum_time(const cm__making *k, double n, bool backward)
     double            sum =
         shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
     if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
+    sum += reorder_time(k, true, n);
+    gather += reorder_time(k, false, n);
     if (backward && cm__is_megatron_core(k->m->runtime, k->g->software)) return (exchange){gather, sum};
     return (exchange){gather + sum, 0};
 }
@@ -99,25 +121,80 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     }
 }
 
-/* Each context-parallel device gathers the keys and values of all tokens; their gradients are scattered back. */
-static void add_gathers(cm__making *k)
+/* ---- context parallel -------------------------------------------------------------------------------------------- */
+
+/* Bytes of the keys and values of all tokens that this device's heads read. PyTorch's models repeat the keys and values
+   that heads share before attention runs, so each query head's are exchanged (torchtitan's models/llama/model.py). */
+static double shared_bytes(const cm__making *k, const cm_node *forward)
 {
-    int32_t   tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
-    cm__group group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
+    const cm_tensor *q = cm__in(k->g, forward, 0), *keys = cm__in(k->g, forward, 1);
+    int32_t          tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1;
+    int64_t          given = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
+    int64_t          heads = q->rank == 4 ? q->dims[1].fixed : given;
+    int64_t          groups = cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, given);
+    int64_t          shared = keys->rank == 4 ? keys->dims[1].fixed : groups;
+    double           bytes = 0;
+    for (int32_t j = 1; j < 3; j++) {
+        cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
+        bytes += cm__poly_at(&of, k->batch * k->cp) / tp;
+    }
+    return is_torch(k) && heads > 0 && shared > 0 ? bytes * (double)heads / (double)shared : bytes;
+}
+
+/* Time of the calls of each attention node. */
+static const double *attention_times(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__dispatch *d = k->m->calls;
+    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *sum);
+    for (int32_t i = 0; k->timed && i < d->n_of; i++)
+        if (cm__class(&k->g->nodes[d->node[i]]) == CM_CLASS_ATTENTION) sum[d->node[i]] += k->timed[d->of[i]].time_s;
+    return sum;
+}
+
+/* Partial results that PyTorch adds in fp32, per number of an attention's result. Forward merges each block but the
+   first: fused in one kernel that reads both and writes one; in eager code a cast and three kernels of two operands
+   each (42 bytes, 1.3 ms of an H200 for 32,768 tokens of 4,096; 1.2 ms were measured). Backward adds each block's
+   gradients of queries, keys and values, and joins the last two in one buffer to send. */
+static double merge_time(const cm__making *k, double numbers, bool backward, bool eager)
+{
+    const double fused = 4 + 2 + 4, apart = 6 + 3 * 12, added = 3 * (4 + 2 + 4) + 2 * (4 + 4); /* bytes */
+    double       rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
+    double       bytes = backward ? k->cp * added : (k->cp - 1) * (eager ? apart : fused);
+    return rate > 0 ? numbers * bytes / rate : 0;
+}
+
+/* What attention waits for. PyTorch (torch/distributed/tensor/experimental/_attention.py) gathers keys and values
+   while it computes the first of cp blocks, and passes their gradients in fp32 around a ring, each while the next
+   block is computed; the last one has nothing to run behind. In a compiled graph each exchange is waited for where it
+   starts. each: bytes of a key's number. */
+static double torch_context_time(const cm__making *k, cm__group group, double bytes, double each, bool backward,
+                                 double attention_s)
+{
+    bool   eager = cm_runtime_base(k->m->runtime) == CM_RUNTIME_TORCH_EAGER;
+    double block_s = eager ? attention_s / k->cp : 0, gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
+    double waited = fmax(0, gather - block_s) + merge_time(k, bytes / (2 * each * k->cp), backward, eager);
+    if (!backward) return waited;
+    double hop = cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes * 4 / each) / (k->cp - 1);
+    return waited + (k->cp - 1) * fmax(0, hop - block_s) + hop;
+}
+
+/* Each context-parallel device gathers the keys and values of all tokens; their gradients are scattered back. */
+static void add_gathers(cm__making *k, cm__ctx *ctx)
+{
+    int32_t       tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
+    cm__group     group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
+    const double *attention_s = is_torch(k) ? attention_times(k, ctx) : NULL;
     for (int32_t i = 0; i < k->layering->n_attentions; i++) {
-        const cm_node *n = &k->g->nodes[k->layering->attentions[i]];
-        const cm_node *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-        cm__part      *part = &k->parts->all[k->part[k->layering->attentions[i]]];
-        double         bytes = 0;
-        for (int32_t j = 1; j < 3; j++) {
-            cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
-            bytes += cm__poly_at(&of, k->batch * k->cp) / tp;
-        }
-        double gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
-        if (n->phase == CM_FORWARD) part->forward_comm_s += gather;
-        else part->backward_comm_s += gather;
-        if (n->phase == CM_BACKWARD)
-            part->backward_comm_s += cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes);
+        int32_t        at = k->layering->attentions[i];
+        const cm_node *n = &k->g->nodes[at], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
+        bool           back = n->phase == CM_BACKWARD;
+        double         each = (double)cm_dtype_size(cm__in(k->g, forward, 1)->dtype);
+        double         bytes = shared_bytes(k, forward), waited_s;
+        if (attention_s) waited_s = torch_context_time(k, group, bytes, each, back, attention_s[at]);
+        else waited_s = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes) +
+                        (back ? cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes) : 0);
+        cm__part *part = &k->parts->all[k->part[at]];
+        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += waited_s;
     }
 }
 
@@ -125,7 +202,7 @@ void cm__parts_communicate(cm__making *k, cm__ctx *ctx)
 {
     if (k->m->calls->shards.tp > 1) add_sums(k, ctx);
     if (k->m->calls->shards.ep > 1) add_routes(k, ctx);
-    if (k->cp > 1) add_gathers(k);
+    if (k->cp > 1) add_gathers(k, ctx);
     for (int32_t i = 0; k->layering->twins && i < k->parts->count; i++) {
         cm__part *to = &k->parts->all[i], *from = &k->parts->all[k->layering->twins->of[i]];
         to->forward_comm_s = from->forward_comm_s;

@@ -100,6 +100,15 @@ double cm__host_update(const cm_device *device, const cm_device *reference, cm_r
            cm__facts_of(g).updated * cm__host_number(device, reference, runtime, what);
 }
 
+/* Host time of a recomputed operator over that of a forward operator. */
+static double again_of(const cm_graph *g, cm_runtime runtime)
+{
+    const cm__factors *f = &cm__time_factors;
+    if (runtime != CM_RUNTIME_TORCH_EAGER) return 1;
+    if (!g->whole_layers) return f->recompute_host;
+    return g->tuned ? f->reentrant_frozen_host : f->reentrant_host;
+}
+
 double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
     counts c = count(g);
@@ -109,7 +118,7 @@ double cm__host_time(const cm_device *device, const cm_device *reference, cm_run
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
         double one = cm__host_number(device, reference, runtime, what);
         sum += c.forward[k] * one * (c.trains ? 1 : cm__time_factors.inference_host);
-        sum += c.again[k] * one * (runtime == CM_RUNTIME_TORCH_EAGER ? cm__time_factors.recompute_host : 1);
+        sum += c.again[k] * one * again_of(g, runtime);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
         sum += c.backward[k] * cm__host_number(device, reference, runtime, what);
     }

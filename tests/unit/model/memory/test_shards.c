@@ -40,6 +40,29 @@ static void test_fsdp(void **state)
     cm_graph_free(forward);
 }
 
+/* PyTorch's pipelines reduce gradients after the last micro-batch: until then a stage has them whole, in fp32, beside
+   whole 16-bit weights and fp32 shards. */
+static void test_fsdp_in_stages(void **state)
+{
+    (void)state;
+    cm_graph        *forward, *step;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true};
+    assert_int_equal(cm_graph_load("llama:layers=4,hidden=256,heads=4,ffn=512,vocab=1000,seq=64", NULL, &forward, NULL),
+                     CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER,
+                                 .plan = {.dp = 8, .pp = 2, .zero = 2, .accumulate = 2, .micro_batch = 1}};
+    cm_memory_use     waiting = use_of(step, options, 1, false);
+    double            positions = 64 * 64 * 4; /* angles of the rotary embedding, a buffer */
+    near(waiting.categories[CM_CATEGORY_GRADIENTS],
+         waiting.categories[CM_CATEGORY_WEIGHTS_BIASES] / (1.0 / 8 + 1.0 / 2), 2 * positions);
+    options.plan.pp = 1; /* reduced after each micro-batch */
+    cm_memory_use reduced = use_of(step, options, 1, false);
+    near(reduced.categories[CM_CATEGORY_GRADIENTS], parameter_bytes(step) / 8, 1);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+}
+
 /* Gradients of earlier micro-batches exist at the peak of activations. */
 static void test_accumulation(void **state)
 {
@@ -80,6 +103,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_fsdp),
+        cmocka_unit_test(test_fsdp_in_stages),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_tensor_and_pipeline),
     };

@@ -48,6 +48,24 @@ static void test_none(void **state)
     assert_true(temporary(MLP, CM_OPTIMIZER_ADAMW, CM_RUNTIME_NATIVE, "Update", 4) == 0);
 }
 
+static double loss_of(cm_runtime runtime, cm_plan plan)
+{
+    cm_graph *step = step_of("llama:layers=2,hidden=64,heads=4,ffn=128,vocab=1000,seq=16", CM_PRECISION_FP32,
+                             CM_OPTIMIZER_SGD);
+    return first(step, (cm_memory_options){.runtime = runtime, .plan = plan}, "SoftmaxGrad", 3);
+}
+
+/* PyTorch's loss of divided words has one tensor of logits more than a kernel would: 15 predicted tokens of 3
+   samples. */
+static void test_shared_loss(void **state)
+{
+    (void)state;
+    near(loss_of(CM_RUNTIME_TORCH_EAGER, (cm_plan){.tp = 2, .dp = 2}), 3 * 15 * 1000 / 2.0 * 4, 1e-6);
+    near(loss_of(CM_RUNTIME_TORCH_EAGER, (cm_plan){.dp = 4}), 0, 0);
+    near(loss_of(CM_RUNTIME_TORCH_EAGER, (cm_plan){.tp = 2, .pp = 2}), 0, 0);
+    near(loss_of(CM_RUNTIME_MEGATRON, (cm_plan){.tp = 2, .dp = 2}), 0, 0);
+}
+
 /* A temporary exists only from its least batch size on. */
 static void test_least_batch(void **state)
 {
@@ -102,6 +120,7 @@ static void test_layout(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
+                                       cmocka_unit_test(test_shared_loss),
                                        cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
                                        cmocka_unit_test(test_least_batch)};
     return cmocka_run_group_tests(tests, begin, end);

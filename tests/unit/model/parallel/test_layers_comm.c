@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_layers_comm.c - communication within layers. */
 #include "plan_case.h"
+#include "model/parallel/comm.h"
+#include "model/time/factors.h"
 
 /* With expert parallelism a device has the same FLOP and fewer parameters, and tokens are exchanged. */
 static void experts(void **state)
@@ -30,15 +32,22 @@ static void experts(void **state)
     cm__ctx_free(ctx);
 }
 
+/* The first layer of one sample. */
+static cm__part first_layer(cm__ctx *ctx, const cm_device *d, cm_fabric *f, cm_graph *step, cm_runtime runtime,
+                            cm_plan plan)
+{
+    cm_predict_options options = {.runtime = runtime, .plan = plan};
+    cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
+    cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    return cm__parts_new(ctx, &m, f, 1, plan.cp > 1 ? plan.cp : 1, timed).all[1];
+}
+
 /* The first layer's communication with tensor parallelism 2: of Megatron-LM 2023, of Megatron Core, and in pieces. */
 static cm__part layer_of(cm__ctx *ctx, const cm_device *d, cm_fabric *f, cm_graph *step, int32_t software, bool pieces)
 {
-    cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON,
-                                  .plan = {.tp = 2, .ep = 1, .sequence_parallel = true, .async_tensor = pieces}};
     step->software = software;
-    cm__step_model m = cm__step_model_new(ctx, step, d, &options, NULL);
-    cm__timed     *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    return cm__parts_new(ctx, &m, f, 1, 1, timed).all[1];
+    return first_layer(ctx, d, f, step, CM_RUNTIME_MEGATRON,
+                       (cm_plan){.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true, .async_tensor = pieces});
 }
 
 /* Forward waits for every sum. In backward the sums of input gradients run behind weight gradients, which last longer in
@@ -64,10 +73,73 @@ static void behind_products(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Both reduce-scatters of a layer's forward pass and the all-gathers after them copy a tensor of all tokens in
+   PyTorch. In pieces, each reduce-scatter reads it once and writes half of it. */
+static void reordered(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
+    cm_plan   plan = {.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true};
+    double    bytes = 2.0 * 4096 * 4096;
+    double    rate = cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value;
+    cm__part  old = layer_of(ctx, d, f, step, 2023, false), torch;
+    step->software = 0;
+    torch = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    is(torch.forward_comm_s, old.forward_comm_s + 2 * 2 * 2 * bytes / rate);
+    plan.async_tensor = true;
+    torch = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    is(torch.forward_comm_s, old.forward_comm_s / 2 + 2 * 1.5 * bytes / rate);
+    cm_graph_free(step);
+    cm_fabric_free(f);
+    cm_device_free(d);
+    cm__ctx_free(ctx);
+}
+
+/* Context parallelism 2 of 32 heads that share keys by fours. Megatron-LM exchanges those of 8 heads. PyTorch
+   exchanges those of 32, and gradients in fp32 twice; compiled graphs wait for it, eager ones run it behind long
+   attention, but for the last exchange. It merges one block in forward, and adds both in backward. */
+static void context(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d;
+    cm_fabric *f;
+    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,kv_heads=8,ffn=16384,seq=32768,vocab=1024",
+                             CM_RECOMPUTE_NONE);
+    cm_plan   plan = {.tp = 1, .ep = 1, .cp = 2};
+    double    shared = 2.0 * 2 * 32768 * 1024, all = 4 * shared;
+    cm__group pair = {2, 2};
+    double    gather = cm__comm_time(f, CM__ALL_GATHER, pair, all);
+    double    hop = cm__comm_time(f, CM__REDUCE_SCATTER, pair, 2 * all);
+    double    rate = cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value;
+    double    numbers = 16384.0 * 4096, added = 2 * 46 * numbers / rate;
+    cm__part  megatron = first_layer(ctx, d, f, step, CM_RUNTIME_MEGATRON, plan);
+    is(megatron.forward_comm_s, cm__comm_time(f, CM__ALL_GATHER, pair, shared));
+    cm__part compiled = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_COMPILE, plan);
+    is(compiled.forward_comm_s, gather + 10 * numbers / rate);
+    is(compiled.backward_comm_s, gather + 2 * hop + added);
+    cm__part eager = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    is(eager.forward_comm_s, 42 * numbers / rate);
+    is(eager.backward_comm_s, hop + added);
+    cm_graph_free(step);
+    cm_fabric_free(f);
+    cm_device_free(d);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behind_products),
+        cmocka_unit_test(reordered),
+        cmocka_unit_test(context),
         cmocka_unit_test(experts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,25 @@ static void another_host_has_another_clock(void **state)
     cm_device_free(own);
 }
 
+/* A repeated operator costs more than a forward operator; less with reentrant checkpoints, most of it if weights are
+   frozen. */
+static void recomputed(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    int32_t   node = 0;
+    while (cm__class(&step->nodes[node]) != CM_CLASS_GEMM) node++;
+    step->nodes[node].phase = CM_RECOMPUTE;
+    counted(step, "forward-op:linear", 1 + cm__time_factors.recompute_host);
+    step->whole_layers = true;
+    counted(step, "forward-op:linear", 1 + cm__time_factors.reentrant_host);
+    step->tuned = true;
+    counted(step, "forward-op:linear", 1 + cm__time_factors.reentrant_frozen_host);
+    assert_true(cm__time_factors.reentrant_host < cm__time_factors.reentrant_frozen_host);
+    assert_true(cm__time_factors.reentrant_frozen_host < cm__time_factors.recompute_host);
+    cm_graph_free(step);
+}
+
 /* The sum of all items, with the numbers of the profile. */
 static void counts_times_numbers(void **state)
 {
@@ -177,7 +196,7 @@ int main(void)
         cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
         cmocka_unit_test(inference),            cmocka_unit_test(a_reference_device_fills_gaps),
         cmocka_unit_test(another_host_has_another_clock),
-        cmocka_unit_test(counts_times_numbers),
+        cmocka_unit_test(recomputed),           cmocka_unit_test(counts_times_numbers),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
