@@ -343,6 +343,26 @@ const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 /* The offers of a table as JSON; path NULL: the built-in ones. */
 cm_status cm__prices_json(const char *path, FILE *out, cm_diag *diag);
 
+/* `lookups`: random look-ups per second of one device or of all, the fastest first; then those without a prediction. */
+typedef struct cm__lookups_request {
+    const char       *device; /* NULL: all */
+    cm_lookup_options options;
+} cm__lookups_request;
+typedef struct cm__lookups_row {
+    const char    *id, *reason; /* reason NULL: there is a rate */
+    cm_lookup_rate rate;
+} cm__lookups_row;
+typedef struct cm__lookups_report {
+    cm__ctx            *ctx;
+    cm__lookups_request asked;
+    cm__lookups_row    *rows;
+    int32_t             n_rows, n_rated;
+} cm__lookups_report;
+
+cm_status   cm__lookups_report_new(const cm__lookups_request *asked, cm__lookups_report **report, cm_diag *diag);
+void        cm__lookups_report_free(cm__lookups_report *report);
+const char *cm__lookup_bound_name(cm_lookup_bound bound);
+
 typedef struct cm__watch_report {
     cm__ctx            *ctx;
     const char         *path, *verdict;
@@ -550,6 +570,7 @@ typedef struct cm__renderer {
     void (*graph)(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
     void (*models)(cm__ctx *ctx, const cm__models_report *report, FILE *out);
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+    void (*lookups)(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
     void (*calibrate)(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
@@ -577,6 +598,8 @@ extern const cm__renderer cm__renderers[CM__FORMATS];
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__lookups_report_print(const cm__lookups_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out,
                                      cm_diag *diag);
@@ -616,6 +639,8 @@ void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out)
 void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, one device or cluster */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_csv(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__lookups_text(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
+void cm__lookups_json(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__calibrate_json(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
