@@ -40,6 +40,7 @@ typedef struct settings {
     cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
     char              price_names[PRICES_MAX][64];
+    cm__lookups_request lookups; /* run_lookups() copies the device into it */
     cm_bench_options  bench;
     int32_t           port;
     const char       *bind;
@@ -56,7 +57,7 @@ enum {
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
     FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PRICES = 1 << 24,
+    FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0
 };
 
@@ -121,6 +122,7 @@ int  run_serve(settings *s);
 int  run_completion(settings *s);
 int  run_explain(settings *s);
 int  run_prices(settings *s);
+int  run_lookups(settings *s);
 int  run_watch(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);

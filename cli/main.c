@@ -72,6 +72,11 @@ static const char prices_details[] =
     "region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to\n"
     "centimani/offers.tsv in $XDG_CONFIG_HOME or ~/.config; 'reset' removes it.";
 
+static const char lookups_details[] =
+    "A look-up finds an energy in sorted grids and interpolates five cross sections for each nuclide of a\n"
+    "material, as in Monte Carlo particle transport. Without options: XSBench's large reactor.\n"
+    "docs/lookups.md derives the rule.";
+
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
      model_details, FOR_GRAPH, 1, 1, run_graph},
@@ -121,6 +126,8 @@ const command commands[] = {
      "Print the offers of cloud providers that 'rank --max-devices' uses, or replace them by your own table",
      prices_details,
      FOR_PRICES, 0, 2, run_prices},
+    {"lookups", "", "Predict random look-ups per second in tables of cross sections (XSBench), on one device or all",
+     lookups_details, FOR_LOOKUPS, 0, 0, run_lookups},
     {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},

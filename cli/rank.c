@@ -85,6 +85,8 @@ bool job_makes_sense(const settings *s)
         say("rank: --queue is a queue of a facility: name its cluster, such as --clusters polaris");
     else if (s->largest && !(j->within_s > 0) && !(j->budget_usd > 0))
         say("rank: --largest needs a limit: --within TIME, --budget USD or both");
+    else if (j->max_devices && s->rank.try_recompute)
+        say("rank: with --max-devices the search tries recomputation by itself: leave out --recompute auto");
     else if (s->per_parameter > 0 && (s->rank.tokens > 0 || s->rank.samples > 0))
         say("rank: give --tokens-per-parameter, --tokens or --samples, one of them");
     else if (j->max_devices && (s->rank.baseline || s->rank.max_hours > 0 || s->rank.max_usd > 0 || s->rank.batch))

@@ -75,6 +75,15 @@ bool store_mode(const option *o, settings *s, void *field, const char *value)
     return false;
 }
 
+bool store_lookup_grid(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "nuclide") == 0;
+    if (*(bool *)field || strcmp(value, "unionized") == 0) return true;
+    say("option %s: unknown grid '%s'; there are unionized and nuclide", o->name, value);
+    return false;
+}
+
 /* --host-io off is stored separately, because it also overrides a named dataset. */
 bool store_switch(const option *o, settings *s, void *field, const char *value)
 {
@@ -181,6 +190,12 @@ STORE_NAMED(quantize)
 STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
+
+bool store_recompute_or_auto(const option *o, settings *s, void *field, const char *value)
+{
+    s->rank.try_recompute = strcmp(value, "auto") == 0;
+    return s->rank.try_recompute || store_recompute(o, s, field, value);
+}
 
 bool store_launcher(const option *o, settings *s, void *field, const char *value)
 {

@@ -1042,6 +1042,7 @@ typedef struct cm_rank_options {
     double               max_hours, max_usd;
     double               port_hours, port_usd_hour; /* engineering time to port the model from the baseline, its rate */
     int32_t              threads;  /* 0: one per core, at most 8 */
+    bool                 try_recompute; /* where memory limits the batch, also try CM_RECOMPUTE_FULL */
 } cm_rank_options;
 
 /* Whether a device is ranked, and otherwise why not. */
@@ -1078,6 +1079,7 @@ typedef struct cm_rank_entry {
     double             break_even_samples, break_even_hours; /* when porting has paid for itself, in samples and in
                                                                 hours on the baseline; INFINITY: never */
     double             break_even_price_hour; /* price at which it costs as much per sample as the baseline */
+    cm_recompute       recompute; /* CM_RECOMPUTE_FULL: chosen by try_recompute; otherwise as in the options */
 } cm_rank_entry;
 
 typedef struct cm_ranking_info {
@@ -1180,6 +1182,33 @@ const cm_job_entry  *cm_job_get_entry(const cm_job *job, int32_t index);
 int32_t              cm_job_advices(const cm_job *job);
 const cm_job_advice *cm_job_get_advice(const cm_job *job, int32_t index);
 const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
+
+/* ---- look-ups ---------------------------------------------------------------------------------------------------- */
+
+/* Random look-ups of cross sections, as XSBench makes them: find an energy in sorted grids, then interpolate five
+   numbers between two neighbouring points for each nuclide that is visited. 0: XSBench's large reactor. */
+typedef struct cm_lookup_options {
+    double  visited;          /* nuclides of a look-up, on average (55.7) */
+    int64_t nuclides, points; /* in the table (355), and points of each (11,303) */
+    int32_t bits;             /* of a number: 32 or 64 (64) */
+    bool    nuclide_grid;     /* search each nuclide's grid; false: one unionized grid with an index for each nuclide */
+} cm_lookup_options;
+
+/* What decides: bandwidth, latency of reads that depend on each other, or instructions. */
+typedef enum cm_lookup_bound {
+    CM_LOOKUP_BANDWIDTH, CM_LOOKUP_LATENCY, CM_LOOKUP_INSTRUCTIONS, CM_LOOKUP_BOUNDS
+} cm_lookup_bound;
+typedef struct cm_lookup_rate {
+    double          lookups_s, low_s, high_s;   /* per second, and its 90 % interval */
+    double          table_bytes, traffic_bytes; /* the tables; what a look-up moves from the memory that holds them */
+    double          times_s[CM_LOOKUP_BOUNDS];  /* of a look-up; NAN: unknown */
+    cm_lookup_bound bound;                      /* the longest of them */
+    const char     *memory;                     /* name of the memory that holds the tables */
+} cm_lookup_rate;
+
+/* CM_ERR_UNSUPPORTED: nothing is known about random reads of such devices. CM_ERR_FIT: the tables are too large. */
+cm_status cm_device_lookups(const cm_device *device, const cm_lookup_options *options, cm_lookup_rate *rate,
+                            cm_diag *diag);
 
 /* The built-in offers of cloud providers as a table of tab-separated cells; and whether a file has the same columns,
    known devices and valid interconnects. count: its offers. */

@@ -4,7 +4,7 @@
 usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, each layer text as an array
        embed.py profiles OUT.c FOLDER/FILE.json...       devices/, clusters/ and schema/ as minified arrays
        embed.py results OUT.c FILE.json...               results/ as minified arrays
-       embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv   datasets, hosts, and reached shares of link bandwidth
+       embed.py loading OUT.c datasets.tsv hosts.tsv shares.tsv lookups.tsv   datasets, hosts, shares of link bandwidth, random reads
        embed.py scales OUT.c calls.def scales.json       scales of the interpolation, in the order of calls.def
        embed.py trends OUT.c calls.def trends.json       networks of the trends, in the order of calls.def
        embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
@@ -268,8 +268,9 @@ def embed_results(out_path, paths):
 
 LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
            "hosts": ["id", "devices", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
-           "shares": ["id", "value", "source"]}
-NUMBERS = {"value", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
+           "shares": ["id", "value", "source"],
+           "lookups": ["class", "cycles", "chains", "sector", "lanes", "usable", "clock_hz", "source"]}
+NUMBERS = {"value", "cycles", "chains", "sector", "lanes", "usable", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
 
 
 def table_rows(path, columns):
@@ -288,7 +289,7 @@ def table_rows(path, columns):
 def embed_loading(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data; do not edit. */\n#include <math.h>\n#include \"model/parallel/comm.h\"\n"
-                  "#include \"model/step/loading.h\"\n\n")
+                  "#include \"model/lookups.h\"\n#include \"model/step/loading.h\"\n\n")
         for path in paths:
             name = os.path.basename(path)[:-len(".tsv")]
             rows = list(table_rows(path, LOADING[name]))

@@ -259,6 +259,7 @@ static void put_execution(FILE *out, const cm__execution *x)
     NUMBER(fill);
     NUMBER(engines);
     NUMBER(stored_scores);
+    NUMBER(sums_behind);
     NUMBER(overlap);
     NUMBER(segmented);
     NUMBER(lanes);

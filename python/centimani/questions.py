@@ -408,7 +408,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or auto: full where memory
+        limits the batch and it is faster
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked

@@ -4,8 +4,9 @@
  *
  * The execution model gives the time of every operator on one device. A tensor-parallel device runs 1/tp of the
  * operators that Megatron-LM divides; the others it runs whole, or by tokens with sequence parallelism. Sums of partial
- * results, stages, bubbles and the exchange of gradients are those of GPUs (layers_comm.c, iteration.c). Operators are
- * taken to reach the same share of peak at 1/tp of their size.
+ * results, stages, bubbles and the exchange of gradients are those of GPUs (layers_comm.c, iteration.c). Where the
+ * profile says so (sums_behind), sums of input gradients run behind products. Operators are taken to reach the same
+ * share of peak at 1/tp of their size.
  */
 #include "model/execution_plan.h"
 
@@ -33,14 +34,24 @@ static double fraction_of(const cm__making *k, const cm_node *n)
     return divided ? 1.0 / s->tp : 1;
 }
 
-static void add_times(cm__making *k, const cm__run *run)
+/* The time of each node on one device; 0: none. */
+static const double *divided_times(const cm__making *k, cm__ctx *ctx, const cm__run *run)
+{
+    double *time_s = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *time_s);
+    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+        bool whole = k->g->nodes[i].phase == CM_UPDATE;
+        if (run->node_s[i] > 0) time_s[i] = run->node_s[i] * (whole ? 1 : fraction_of(k, &k->g->nodes[i]));
+    }
+    return time_s;
+}
+
+static void add_times(cm__making *k)
 {
     for (int32_t i = 0; i < k->g->n_nodes; i++) {
         const cm_node *n = &k->g->nodes[i];
         cm__part      *part = &k->parts->all[k->part[i]];
-        if (!(run->node_s[i] > 0)) continue;
-        if (n->phase == CM_UPDATE) k->parts->update_s += run->node_s[i];
-        else *(n->phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += run->node_s[i] * fraction_of(k, n);
+        if (n->phase == CM_UPDATE) k->parts->update_s += k->node_s[i];
+        else *(n->phase == CM_FORWARD ? &part->forward_s : &part->backward_s) += k->node_s[i];
     }
 }
 
@@ -72,8 +83,9 @@ cm__iteration cm__execution_iterate(cm__ctx *ctx, const cm_graph *step, const cm
     cm__making     k = {.m = &m, .g = step, .layering = layering, .part = layering->part, .fabric = fabric,
                         .parts = &parts, .batch = samples, .cp = 1};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
+    k.node_s = divided_times(&k, ctx, run);
     cm__parts_communicate(&k, ctx);
-    add_times(&k, run);
+    add_times(&k);
     cm__parts_add_parameters(&k);
     cm__parts_add_boundaries(&k);
     parts.updated = all_parameters(step); /* by run->node_s */

@@ -26,7 +26,7 @@ static cm_status find_batch(const cm_ranking *r, cm__rank_device *d, cm_step *st
     return status;
 }
 
-static cm_status evaluate(const cm_ranking *r, cm__rank_device *d, cm_step *step)
+cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_step *step)
 {
     cm_memory_use use;
     int64_t       batch;
@@ -74,7 +74,8 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
                                   .lean = owner->has_lean ? &owner->lean : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
-    if (!d->status) d->status = evaluate(r, d, step);
+    if (!d->status) d->status = cm__rank_evaluate_step(r, d, step);
+    if (step) cm__rank_try_again(r, d, step);
     d->entry.prediction.loading.dataset = d->entry.prediction.loading.host = NULL; /* owned by the step */
     cm_step_free(step);
     if (d->status == CM_ERR_FIT || d->status == CM_ERR_UNSUPPORTED) note_refusal(d);

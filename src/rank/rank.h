@@ -94,6 +94,12 @@ noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *d
 /* candidate.c: predicts one device at its best batch size. Fills in the entry's prediction, or the reason why there
    is none. */
 void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
+/* candidate.c: the usual or the requested batch size, its memory and its time. */
+cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_step *step);
+/* again.c: takes the step that recomputes activations instead of `stored`, if the user lets it and it is faster. */
+void cm__rank_try_again(const cm_ranking *r, cm__rank_device *d, cm_step *stored);
+/* remedy.c: makes the graph with recomputation of a step that owns its graph; false: it cannot be made. */
+bool cm__rank_make_again(cm__rank_step *owner);
 /* remedy.c: how to make the step fit, if it does not and no other reason is known. */
 void cm__rank_find_remedy(const cm_ranking *r, cm__rank_device *d);
 /* job.c: the whole job, its numbers for each device, and the objective's value. */

@@ -24,16 +24,21 @@ static void make_again(cm__rank_step *s)
     if (cm_footprint_new(s->again, s->first, &memory, &s->again_like, NULL) != CM_OK) s->again_like = NULL;
 }
 
+bool cm__rank_make_again(cm__rank_step *owner)
+{
+    pthread_mutex_lock(&owner->again_lock);
+    make_again(owner);
+    pthread_mutex_unlock(&owner->again_lock);
+    return owner->again_like != NULL;
+}
+
 static bool recomputed_fits(const cm_ranking *r, const cm__rank_device *d, double *peak_bytes)
 {
     cm__rank_step    *s = cm__rank_owner(d->step);
     cm_memory_options memory = {.runtime = s->options.runtime, .layout = s->options.layout};
     cm_footprint     *footprint;
     cm_memory_use     use;
-    pthread_mutex_lock(&s->again_lock);
-    make_again(s);
-    pthread_mutex_unlock(&s->again_lock);
-    if (!s->again_like) return false;
+    if (!cm__rank_make_again(s)) return false;
     if (cm__footprint_new_like(s->again_like, s->again, d->device, &memory, &footprint, NULL) != CM_OK) return false;
     cm_status status = cm_footprint_simulate(footprint, r->options.batch ? r->options.batch : 1, &use, NULL);
     cm_footprint_free(footprint);

@@ -39,6 +39,7 @@ void cm__rank_find_steps(cm_ranking *r)
         d->step = step_for(r, d);
         if (d->status && d->status != CM_ERR_UNSUPPORTED) cm__rank_pass_on(r, d->status, &d->diag);
         if (d->step) d->entry.precision = d->step->options.train.precision;
+        d->entry.recompute = r->options.train.recompute;
     }
 }
 

@@ -11,6 +11,7 @@ typedef struct cm__renderer {
     void (*graph)(cm__ctx *ctx, const cm__graph_report *report, FILE *out);
     void (*models)(cm__ctx *ctx, const cm__models_report *report, FILE *out);
     void (*devices)(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+    void (*lookups)(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
     void (*version)(cm__ctx *ctx, FILE *out);
     void (*fit)(cm__ctx *ctx, const cm__fit_report *report, FILE *out);
     void (*calibrate)(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
@@ -42,6 +43,8 @@ void cm__devices_text(cm__ctx *ctx, const cm__devices_report *report, FILE *out)
 void cm__devices_show(cm__ctx *ctx, const cm__devices_report *report, FILE *out); /* text, one device or cluster */
 void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__devices_csv(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
+void cm__lookups_text(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
+void cm__lookups_json(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__calibrate_json(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);

@@ -7,6 +7,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .graph = cm__graph_text,
                          .models = cm__models_text,
                          .devices = cm__devices_text,
+                         .lookups = cm__lookups_text,
                          .version = cm__version_text,
                          .calibrate = cm__calibrate_text,
                          .fit = cm__fit_text,
@@ -28,6 +29,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .graph = cm__graph_json,
                          .models = cm__models_json,
                          .devices = cm__devices_json,
+                         .lookups = cm__lookups_json,
                          .version = cm__version_json,
                          .calibrate = cm__calibrate_json,
                          .fit = cm__fit_json,
@@ -87,6 +89,12 @@ cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_
                                    cm_diag *diag)
 {
     PRINT(cm__renderers[format].devices(ctx, report, out));
+}
+
+cm_status cm__lookups_report_print(const cm__lookups_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag)
+{
+    PRINT(cm__renderers[format].lookups(ctx, report, out));
 }
 
 cm_status cm__fit_report_print(const cm__fit_report *report, cm__output_format format, FILE *out, cm_diag *diag)

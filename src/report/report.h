@@ -344,6 +344,26 @@ const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 /* The offers of a table as JSON; path NULL: the built-in ones. */
 cm_status cm__prices_json(const char *path, FILE *out, cm_diag *diag);
 
+/* `lookups`: random look-ups per second of one device or of all, the fastest first; then those without a prediction. */
+typedef struct cm__lookups_request {
+    const char       *device; /* NULL: all */
+    cm_lookup_options options;
+} cm__lookups_request;
+typedef struct cm__lookups_row {
+    const char    *id, *reason; /* reason NULL: there is a rate */
+    cm_lookup_rate rate;
+} cm__lookups_row;
+typedef struct cm__lookups_report {
+    cm__ctx            *ctx;
+    cm__lookups_request asked;
+    cm__lookups_row    *rows;
+    int32_t             n_rows, n_rated;
+} cm__lookups_report;
+
+cm_status   cm__lookups_report_new(const cm__lookups_request *asked, cm__lookups_report **report, cm_diag *diag);
+void        cm__lookups_report_free(cm__lookups_report *report);
+const char *cm__lookup_bound_name(cm_lookup_bound bound);
+
 typedef struct cm__watch_report {
     cm__ctx            *ctx;
     const char         *path, *verdict;
@@ -553,6 +573,8 @@ typedef enum cm__output_format {
 cm_status cm__graph_report_print(const cm__graph_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__models_report_print(const cm__models_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__devices_report_print(const cm__devices_report *report, cm__output_format format, FILE *out,
+                                   cm_diag *diag);
+cm_status cm__lookups_report_print(const cm__lookups_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__calibrate_report_print(const cm__calibrate_report *report, cm__output_format format, FILE *out,
                                      cm_diag *diag);

@@ -5,8 +5,8 @@
  * A category is stored where the profile places it. A streamed category is stored there, too, and passes through the
  * memory nearest to the cores, which needs two buffers for the largest node's share of it: one in use, one being
  * filled. If the graph runs in sections, samples pass through a section one after the other: the chip stores what one
- * sample needs there, and results that leave a section go off the chip. An operator whose operands exceed the chip is
- * laid out in tiles: it fills the chip and still fits.
+ * sample needs there, and results that leave a section go off the chip. An operator whose operands exceed the chip, or
+ * an update whose buffers do, passes in slices: it fills the chip and still fits.
  */
 #include <math.h>
 #include <pthread.h>
@@ -174,7 +174,7 @@ static void add_summits(cm_footprint *f, cm__level *level)
         for (cm_category c = 0; c < CM_CATEGORIES; c++)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, alive.now[c]);
         if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
-        if (section && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
+        if (level->sectioned && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
         cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
     }
     cm__scratch_free(scratch);

@@ -7,6 +7,8 @@
  * reduce-scatter, and an all-gather before the next product: the same number of bytes.
  */
 #include <math.h>
+#include "device/device.h"
+#include "device/number.h"
 #include "graph/rule.h"
 #include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
@@ -37,9 +39,16 @@ static double reorder_time(const cm__making *k, bool scatter, double n)
     return 2 * n / rate;
 }
 
-/* Megatron Core: the sum of input gradients runs behind the product that makes the weight's gradient. What is left of
-   backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is exchanged before
-   products begin. */
+/* Megatron Core, and the software of devices whose profile says so: the sum of input gradients runs behind the product
+   that makes the weight's gradient. */
+static bool sums_behind(const cm__making *k)
+{
+    return cm__is_megatron_core(k->m->runtime, k->g->software) ||
+           cm__value_or(k->m->device->execution.sums_behind, 0) > 0;
+}
+
+/* What is left of backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is
+   exchanged before products begin. */
 static exchange sum_time(const cm__making *k, double n, bool backward)
 {
     const cm__shards *s = &k->m->calls->shards;
@@ -51,7 +60,7 @@ static exchange sum_time(const cm__making *k, double n, bool backward)
     if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
     sum += reorder_time(k, true, n);
     gather += reorder_time(k, false, n);
-    if (backward && cm__is_megatron_core(k->m->runtime, k->g->software)) return (exchange){gather, sum};
+    if (backward && sums_behind(k)) return (exchange){gather, sum};
     return (exchange){gather + sum, 0};
 }
 
@@ -67,12 +76,14 @@ static double loss_time(const cm__making *k, const cm__layer_sum *sum)
 static const double *weight_times(const cm__making *k, cm__ctx *ctx)
 {
     const cm__dispatch *d = k->m->calls;
-    if (!cm__is_megatron_core(k->m->runtime, k->g->software)) return NULL;
+    if (!sums_behind(k)) return NULL;
     double *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
     for (int32_t i = 0; k->timed && k->layering->weight_input && i < d->n_of; i++) {
         int32_t input = k->layering->weight_input[d->node[i]];
         if (input >= 0) sum[input] += k->timed[d->of[i]].time_s;
     }
+    for (int32_t i = 0; k->node_s && k->layering->weight_input && i < k->g->n_nodes; i++)
+        if (k->layering->weight_input[i] >= 0) sum[k->layering->weight_input[i]] += k->node_s[i];
     return sum;
 }
 

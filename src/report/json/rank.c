@@ -44,6 +44,7 @@ static void identity(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
     cm__json_set(ctx, o, "class", cm__json_text(ctx, info->device_class));
     cm__json_set(ctx, o, "style", json_string(cm_style_name(info->style)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(e->precision)));
+    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(e->recompute)));
     cm__json_set(ctx, o, "state", json_string(states[e->state]));
     cm__json_set(ctx, o, "reason", cm__json_text(ctx, e->reason));
 }

@@ -41,6 +41,7 @@ static bool with_job(const view *v) { return v->job && !v->porting; }
 static bool with_cost(const view *v) { return v->job; }
 static bool without_job(const view *v) { return !v->job && !v->porting; }
 static bool with_baseline(const view *v) { return v->relative; }
+static bool with_recompute(const view *v) { return v->r->asked->try_recompute; }
 static bool with_porting(const view *v) { return v->porting; }
 
 #define CELL(name, value)                                                                                              \
@@ -58,6 +59,7 @@ CELL(device, e->prediction.devices > 1
 CELL(precision, cm_precision_name(e->precision))
 CELL(runtime, cm_runtime_name(e->prediction.runtime))
 CELL(batch, cm__format(ctx, "%lld", (long long)e->prediction.batch))
+CELL(recompute, cm_recompute_name(e->recompute))
 NUMBER_CELL(samples, per_device(e, e->prediction.step_time_s))
 NUMBER_CELL(tokens, per_device(e, e->prediction.step_time_s) * v->seq)
 CELL(within, cm__format(ctx, "%s - %s", cm__rank_number(ctx, per_device(e, e->prediction.interval_s[1])),
@@ -80,6 +82,7 @@ static const part speeds[] = {
     {{"precision", NULL, false}, always, precision_cell},
     {{"runtime", NULL, true}, always, runtime_cell},
     {{"batch", "1", false}, always, batch_cell},
+    {{"recompute", NULL, false}, with_recompute, recompute_cell},
     {{"samples/s", "1/s", false}, always, samples_cell},
     {{"tokens/s", "1/s", false}, with_tokens, tokens_cell},
     {{"90 % interval", "samples/s", false}, always, within_cell},

@@ -2,10 +2,12 @@
 /* test_execution_plan.c - tensor and pipeline parallelism on a device that runs whole graphs operator by operator. */
 #include "chip_device.h"
 
-#define LINKED(rate)                                                                                                   \
-    CHIP("kernel-by-kernel", "1e3", "1e18", EFFICIENCY("1"),                                                            \
+#define LINKED_WITH(more, rate)                                                                                        \
+    CHIP("kernel-by-kernel", "1e3", "1e18", EFFICIENCY("1") more,                                                       \
          ", \"placement\": {\"ephemeral\": \"DRAM\"}, \"links\": [{\"name\": \"link\", \"reach\": \"node\", "             \
          "\"bandwidth\": " NUMBER(rate, "B/s") ", \"devices\": 64}]")
+
+#define LINKED(rate) LINKED_WITH("", rate)
 
 static const char gpt[] = "gpt:layers=8,hidden=1024,heads=8,seq=1024,vocab=1024";
 
@@ -43,6 +45,17 @@ static void tensor_parallel_devices_halve_the_products(void **state)
     assert_near(two, one / 2, 5e-2);
     /* per layer two sums in forward and two in backward, of 8 x 1,024 x 1,024 numbers of two bytes, each sent once */
     assert_true(slow - two > 8 * 4 * 8.0 * 1024 * 1024 * 2 / 1e9);
+}
+
+/* Products take longer than sums here. If sums of input gradients run behind them, only those of forward are waited for:
+   half of all, but for the few at the ends of the model. */
+static void sums_run_behind_products(void **state)
+{
+    (void)state;
+    cm_plan plan = {.devices = 2, .tp = 2};
+    double  plain = step_of(LINKED("1e11"), plan), free_of_charge = step_of(LINKED("1e18"), plan);
+    double  behind = step_of(LINKED_WITH(", \"sums_behind\": " NUMBER("1", "1"), "1e11"), plan);
+    assert_near(plain - behind, (plain - free_of_charge) / 2, 5e-2);
 }
 
 /* Two stages with eight micro-batches take (8 + 1) / 8 of half the time, if stages are equal. */
@@ -92,7 +105,7 @@ static void gradients_are_summed_beside_backward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensor_parallel_devices_halve_the_products),
+        cmocka_unit_test(tensor_parallel_devices_halve_the_products), cmocka_unit_test(sums_run_behind_products),
         cmocka_unit_test(pipeline_stages_have_a_bubble),
         cmocka_unit_test(gradients_are_compressed_and_sent_late),
         cmocka_unit_test(gradients_are_summed_beside_backward),

@@ -69,9 +69,24 @@ static void test_sections(void **state)
     assert_true(tiny.fits); /* larger operators are laid out in tiles */
 }
 
+#define STREAMED                                                                                                       \
+    ", \"placement\": {\"input_output\": \"SRAM\", \"weights_biases\": \"DRAM\", \"gradients\": \"DRAM\", "           \
+    "\"algorithm\": \"DRAM\", \"ephemeral\": \"SRAM\", \"streamed\": [\"weights_biases\", \"gradients\", \"algorithm\"]}"
+
+/* Two buffers for the largest weight, 1,000 x 2,000 x 2 bytes, are larger than the chip: the update passes in slices. */
+static void test_update_in_slices(void **state)
+{
+    (void)state;
+    cm_memory_use large = used(CHIP("dataflow-sections", "1e9", "1e12", EFFICIENCY("1"), STREAMED), MLP, 4);
+    assert_true(large.levels[0].used_bytes > 2 * 2 * 1000 * 2000);
+    cm_memory_use small = used(CHIP("dataflow-sections", "1e6", "1e12", EFFICIENCY("1"), STREAMED), MLP, 4);
+    assert_true(small.fits);
+    assert_near(small.levels[0].used_bytes, 1e6, 1e-12); /* it fills the chip */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_by_profile), cmocka_unit_test(test_off_chip),
-                                       cmocka_unit_test(test_sections)};
+                                       cmocka_unit_test(test_sections), cmocka_unit_test(test_update_in_slices)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
