@@ -28,14 +28,24 @@ static float alignment(int64_t size)
     return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
 }
 
+/* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers, the
+   operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
+static int free_size(const cm__call *c)
+{
+    if (c->op != CM__CALL_GEMM) return -1;
+    if (c->variant[0] != 't') return CM__GEMM_M;
+    return c->variant[1] == 'n' ? CM__GEMM_K : -1;
+}
+
 /* A concatenation is timed with two halves: vector loads need the half to be aligned. */
 static void alignments(const cm__call *c, float *out)
 {
     bool  joined = c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0;
     float apart = joined ? cm__feature_facts.joined_factor : 1;
+    int   none = free_size(c);
     for (int i = 0; i < CM__ALIGNED; i++) {
         int     place = cm__feature_facts.aligned[c->op][i];
-        int64_t size = place ? c->sizes[place - 1] : 0;
+        int64_t size = place && place - 1 != none ? c->sizes[place - 1] : 0;
         out[i] = apart * alignment(joined ? size / 2 : size);
     }
 }
