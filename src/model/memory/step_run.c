@@ -152,8 +152,8 @@ static bool first_of_its_kind(cm__step_run *s, const cm_node *n)
 }
 
 /* PyTorch chooses the algorithm of a convolution by timing all of them when its sizes first occur, and returns cached
-   segments afterwards (github.com/pytorch/pytorch, issue 50190 and pull request 101038). The first step therefore leaves
-   few large blocks that later tensors would split. */
+   segments afterwards (github.com/pytorch/pytorch, issue 50190 and pull request 101038). After the first step there
+   are therefore few large blocks that later tensors would split. */
 static void search_algorithm(cm__step_run *s, const cm_node *n)
 {
     if (!s->use && cm__class(n) == CM_CLASS_CONV && first_of_its_kind(s, n)) cm__allocator_release_cached(s->allocator);
