@@ -76,6 +76,15 @@ static cm_status list(const cm_step *step, const cm_device *device, char *const 
     return CM_OK;
 }
 
+/* A list has one attention for all its networks; those without attention refuse the option. */
+static cm_status step_of(char *const f[FIELDS], const cm_device *device, cm_step_options o, cm_step **step, cm_diag *diag)
+{
+    cm_status status = cm_step_new(f[MODEL], device, &o, step, diag);
+    if (!status || o.train.attention == CM_ATTENTION_AUTO) return status;
+    o.train.attention = CM_ATTENTION_AUTO;
+    return cm_step_new(f[MODEL], device, &o, step, diag);
+}
+
 static cm_status answer(char *const f[FIELDS], cm_diag *diag)
 {
     cm_device      *device = NULL;
@@ -83,7 +92,7 @@ static cm_status answer(char *const f[FIELDS], cm_diag *diag)
     cm_step_options o = {.steps_per_call = 0};
     cm_status       status = options_of(f, &o, diag);
     if (!status) status = cm_device_load(f[DEVICE], &device, diag);
-    if (!status) status = cm_step_new(f[MODEL], device, &o, &step, diag);
+    if (!status) status = step_of(f, device, o, &step, diag);
     if (!status) status = list(step, device, f, diag);
     cm_step_free(step);
     cm_device_free(device);

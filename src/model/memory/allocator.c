@@ -195,8 +195,7 @@ int64_t cm__allocator_alone(int64_t bytes)
     return size >= LARGE_SEGMENT && whole - size <= SMALL_MOST ? whole : 0;
 }
 
-/* Returns every completely free segment to the device. */
-static void release_cached(cm__allocator *a)
+void cm__allocator_release_cached(cm__allocator *a)
 {
     for (int small = 0; small < 2; small++)
         for (int32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
@@ -211,7 +210,7 @@ static void release_cached(cm__allocator *a)
 static int32_t new_segment(cm__allocator *a, int64_t size)
 {
     int64_t whole = segment_size(size);
-    if ((double)(a->reserved + whole) > a->limit) release_cached(a);
+    if ((double)(a->reserved + whole) > a->limit) cm__allocator_release_cached(a);
     if ((double)(a->reserved + whole) > a->limit) return NONE;
     a->reserved += whole;
     if (a->reserved > a->most_reserved) a->most_reserved = a->reserved;

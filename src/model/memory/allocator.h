@@ -21,6 +21,8 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
 /* Allocates a block; -1: the device is out of memory. 0 bytes need no block: returns -2, which may be freed. */
 int32_t cm__allocator_take(cm__allocator *a, int64_t bytes);
 void    cm__allocator_free(cm__allocator *a, int32_t block);
+/* Returns every completely free segment to the device, as torch.cuda.empty_cache() does. */
+void    cm__allocator_release_cached(cm__allocator *a);
 
 /* The segment of a block that is larger than any free block at the start of a step, if nothing else can be in it;
    0: there may be. Such a block does not change where others are. */

@@ -121,6 +121,44 @@ static int32_t take_for_node(cm__step_run *s, const cm_node *n, int32_t node)
     return block;
 }
 
+/* ---- algorithms of convolutions ---------------------------------------------------------------------------------- */
+
+#define KEY_MOST 128 /* numbers of a key; convolutions have at most 4 tensors of 5 dimensions */
+
+static int32_t append_tensor(const cm_tensor *t, int64_t *key, int32_t count)
+{
+    if (count + 2 + 2 * t->rank > KEY_MOST) return count;
+    key[count++] = (int64_t)t->dtype;
+    key[count++] = t->rank;
+    for (int32_t i = 0; i < t->rank; i++) {
+        key[count++] = t->dims[i].per_batch;
+        key[count++] = t->dims[i].fixed;
+    }
+    return count;
+}
+
+/* Whether a convolution of these sizes and types has not run yet. */
+static bool first_of_its_kind(cm__step_run *s, const cm_node *n)
+{
+    int64_t key[KEY_MOST] = {n->op};
+    int32_t count = 1;
+    for (int32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
+        int32_t id = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
+        if (id >= 0) count = append_tensor(cm__t(s->f->step, id), key, count);
+    }
+    size_t   length = (size_t)count * sizeof *key;
+    cm__span span = {memcpy(cm__alloc(s->ctx, length), key, length), length};
+    return cm__map_put(&s->searched, span, 0);
+}
+
+/* PyTorch chooses the algorithm of a convolution by timing all of them when its sizes first occur, and returns cached
+   segments afterwards (github.com/pytorch/pytorch, issue 50190 and pull request 101038). After the first step there
+   are therefore few large blocks that later tensors would split. */
+static void search_algorithm(cm__step_run *s, const cm_node *n)
+{
+    if (!s->use && cm__class(n) == CM_CLASS_CONV && first_of_its_kind(s, n)) cm__allocator_release_cached(s->allocator);
+}
+
 static void run_update(cm__step_run *s, const cm_node *n, int32_t node)
 {
     int32_t *blocks = cm__alloc_array(s->ctx, (size_t)n->n_inputs + 1, sizeof *blocks);
@@ -135,6 +173,7 @@ static void run_node(cm__step_run *s, int32_t node)
     make_pieces(s, node);
     if (n->op == CM_OP_UPDATE) run_update(s, n, node);
     else {
+        search_algorithm(s, n);
         int32_t block = take_for_node(s, n, node);
         note_peak(s, node);
         give(s, block, CM_CATEGORY_EPHEMERAL);
@@ -152,6 +191,7 @@ void cm__step_run_begin(cm__step_run *s)
 {
     s->sizes = cm__sizes_of(s->ctx, s->f, s->batch);
     index_pieces(s);
+    cm__map_init(&s->searched, s->ctx);
     make_pieces(s, s->f->n_nodes);
     take_library(s);
 }

@@ -3,6 +3,7 @@
 #ifndef CM_MODEL_STEP_RUN_H
 #define CM_MODEL_STEP_RUN_H
 
+#include "base/map.h"
 #include "model/memory/allocator.h"
 #include "model/memory/footprint.h"
 
@@ -24,6 +25,7 @@ typedef struct cm__step_run {
     int32_t            *first_born, *next_born;
     int32_t            *first_dead, *next_dead; /* lists by the last node that uses them */
     double              now[CM_CATEGORIES], lacking;
+    cm__map             searched;  /* convolutions whose algorithm was chosen */
     cm_memory_use      *use;       /* use of the current step; NULL: the first step, which does not count */
 } cm__step_run;
 

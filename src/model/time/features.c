@@ -32,6 +32,22 @@ static float alignment(int64_t size)
     return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
 }
 
+/* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers, the
+   operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
+static int free_size(const cm__call *c)
+{
+    if (c->op != CM__CALL_GEMM) return -1;
+    if (c->variant[0] != 't') return CM__GEMM_M;
+    return c->variant[1] == 'n' ? CM__GEMM_K : -1;
+}
+
+/* The size, counted from 1, whose alignment is the i-th; 0: none. */
+static int aligned_place(const cm__call *c, int i)
+{
+    int place = cm__feature_facts.aligned[c->op][i];
+    return place - 1 == free_size(c) ? 0 : place;
+}
+
 /* A concatenation is timed with two halves: vector loads need the half to be aligned. */
 static bool joins(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0; }
 
@@ -42,7 +58,7 @@ static inline int64_t aligned_part(int64_t size, bool halves) { return halves ? 
 static void alignments(const cm__call *c, float *out)
 {
     for (int i = 0; i < CM__ALIGNED; i++) {
-        int place = cm__feature_facts.aligned[c->op][i];
+        int place = aligned_place(c, i);
         out[i] = alignment_factor(c) * alignment(place ? aligned_part(c->sizes[place - 1], joins(c)) : 0);
     }
 }
@@ -237,7 +253,7 @@ static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], f
     float factor = alignment_factor(c);
     bool  halves = joins(c);
     for (int i = 0; i < CM__ALIGNED; i++, out += CM__BLOCK) {
-        int   place = cm__feature_facts.aligned[c->op][i];
+        int   place = aligned_place(c, i);
         float scale = scale_of(c->op, at + i), none = factor * alignment(0) / scale;
         for (int r = 0; r < CM__BLOCK; r++)
             out[r] = place ? factor * alignment(aligned_part(sizes[place - 1][r], halves)) / scale : none;

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 #include "model/memory/step_run.h"
 
+#define LARGE ((int64_t)1 << 30)
+
 /* What is allocated after a step outlives it: the same after the next one. */
 static void test_steps_repeat(void **state)
 {
@@ -34,8 +36,50 @@ static void test_steps_repeat(void **state)
     cm_device_free(device);
 }
 
+/* Takes and frees a block that no tensor of a small network splits. Returns by how much the allocator had to grow: not at
+   all if it still has the block's segment. */
+static int64_t growth(cm__step_run *s)
+{
+    int64_t before = cm__allocator_ever_reserved(s->allocator);
+    cm__allocator_free(s->allocator, cm__allocator_take(s->allocator, LARGE));
+    return cm__allocator_ever_reserved(s->allocator) - before;
+}
+
+/* The first step times the algorithms of each convolution and then returns cached segments; later steps have their
+   algorithms. A network without convolutions never does so. */
+static void test_search_returns_segments(void **state)
+{
+    static const struct {
+        const char *model;
+        int64_t     after_first;
+    } cases[] = {{"braggnn", LARGE}, {"mlp:in=8,out=8", 0}};
+    cm_device *device;
+    (void)state;
+    assert_int_equal(cm_device_load("nvidia-a100-80g", &device, NULL), CM_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_step      *step;
+        cm_memory_use use = {0};
+        cm__ctx      *ctx = cm__ctx_new(NULL);
+        assert_int_equal(cm_step_new(cases[i].model, device, NULL, &step, NULL), CM_OK);
+        cm__step_run s = {.f = cm_step_footprint(step), .ctx = ctx, .batch = 1,
+                          .allocator = cm__allocator_new(ctx, INFINITY)};
+        cm__step_run_begin(&s);
+        assert_int_equal(growth(&s), LARGE);
+        cm__step_run_once(&s);
+        assert_int_equal(growth(&s), cases[i].after_first);
+        cm__step_run_once(&s); /* every size has occurred */
+        assert_int_equal(growth(&s), 0);
+        s.use = &use;
+        cm__step_run_once(&s);
+        assert_int_equal(growth(&s), 0);
+        cm__ctx_free(ctx);
+        cm_step_free(step);
+    }
+    cm_device_free(device);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps_repeat)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_steps_repeat), cmocka_unit_test(test_search_returns_segments)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,17 +27,34 @@ static double feature(const cm__call *c, int at)
 static void features_of_a_product(void **state)
 {
     cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}};
-    cm__call twice = c, odd = c;
+    cm__call twice = c;
     (void)state;
     assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 for tiles: 15 */
     twice.sizes[1] *= 2;
-    odd.sizes[1] = 129;
     near(feature(&twice, 1) - feature(&c, 1), log(2), 1e-5);
     for (int at = 0; at < 4; at++)
         if (at != 1) assert_true(feature(&c, at) == feature(&twice, at));
     assert_true(feature(&c, 4) == feature(&twice, 4)); /* 64 and 128 both allow vector loads of eight */
-    assert_true(feature(&odd, 4) < feature(&twice, 4));
     assert_true(feature(&c, 15) == 0);
+}
+
+/* Vector loads need rows of a multiple of eight numbers in memory. `nt`: A has rows of k, B of k, C of n. `nn`: k, n, n.
+   `tn`: m, n, n. `tt`: m, k, n. A size that is no length of a row may be odd. */
+static void alignment_of_rows(void **state)
+{
+    static const struct {
+        const char *variant;
+        bool        rows_of[3]; /* m, n, k */
+    } cases[] = {{"nt", {0, 1, 1}}, {"nn", {0, 1, 1}}, {"nt-bias", {0, 1, 1}}, {"tn", {1, 1, 0}}, {"tt", {1, 1, 1}}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int size = 0; size < 3; size++) {
+            cm__call even = {.op = CM__CALL_GEMM, .dtype = "bf16", .sizes = {1, 256, 256, 256}}, odd;
+            memcpy(even.variant, cases[i].variant, strlen(cases[i].variant) + 1);
+            odd = even;
+            odd.sizes[1 + size]++;
+            assert_int_equal(feature(&odd, 4 + size) < feature(&even, 4 + size), cases[i].rows_of[size]);
+        }
 }
 
 /* Tiles of 128 x 128, the fourth tile size: 10 x 10 tiles fill 100 cores; one more row of tiles needs a second wave. */
@@ -113,7 +131,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_feature_has_a_scale),
-        cmocka_unit_test(features_of_a_product), cmocka_unit_test(waves_of_tiles),
+        cmocka_unit_test(features_of_a_product),
+        cmocka_unit_test(alignment_of_rows),
+        cmocka_unit_test(waves_of_tiles),
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
         cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
