@@ -85,11 +85,11 @@ static void *chunk_memory(size_t size, bool zeroed)
     return zeroed || cm__chunk_alloc != calloc ? cm__chunk_alloc(1, size) : malloc(size);
 }
 
-static chunk *chunk_new(cm__ctx *ctx, size_t need)
+static chunk *chunk_new(cm__ctx *ctx, size_t need, bool zeroed)
 {
     size_t usual = ctx->chunks || need > FIRST_BYTES ? CHUNK_BYTES : FIRST_BYTES;
     size_t size = need > CHUNK_BYTES / 4 ? need : usual;
-    bool   large = size == need;
+    bool   large = zeroed && size == need;
     chunk *c = size <= SIZE_MAX - sizeof *c ? chunk_memory(sizeof *c + size, large) : NULL;
     if (!c) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", need);
     *c = (chunk){.size = size, .zeroed = large};
@@ -103,22 +103,34 @@ static chunk *chunk_new(cm__ctx *ctx, size_t need)
     return c;
 }
 
-void *cm__alloc(cm__ctx *ctx, size_t size)
+static void *take(cm__ctx *ctx, size_t size, bool zeroed)
 {
     if (size > SIZE_MAX / 2) cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu bytes wanted)", size);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     chunk *c = ctx->chunks;
-    if (!c || c->size - c->used < size) c = chunk_new(ctx, size);
+    if (!c || c->size - c->used < size) c = chunk_new(ctx, size, zeroed);
     void *p = c->bytes + c->used; /* never reused */
     c->used += size;
-    return c->zeroed ? p : memset(p, 0, size);
+    return !zeroed || c->zeroed ? p : memset(p, 0, size);
 }
 
-void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
+static size_t array_size(cm__ctx *ctx, size_t count, size_t size)
 {
     if (size && count > SIZE_MAX / 2 / size)
         cm__fail(ctx, CM_ERR_MEMORY, "out of memory (%zu x %zu bytes)", count, size);
-    return cm__alloc(ctx, count * size);
+    return count * size;
+}
+
+void *cm__alloc(cm__ctx *ctx, size_t size) { return take(ctx, size, true); }
+
+void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
+{
+    return take(ctx, array_size(ctx, count, size), true);
+}
+
+void *cm__alloc_unset(cm__ctx *ctx, size_t count, size_t size)
+{
+    return take(ctx, array_size(ctx, count, size), false);
 }
 
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)

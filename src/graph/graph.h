@@ -119,11 +119,14 @@ typedef union cm__num {
 typedef struct cm__facts {
     bool    known;
     bool    convolves;   /* it has convolutions */
+    bool    images;      /* it has convolutions or inputs of four or more dimensions, whose layout can be chosen */
     int64_t most_keys;   /* of an attention node */
     int64_t seq;         /* tokens per sample; 0: no sequence */
     cm_poly matrix_flop; /* of matrix products, without repeated ones */
     int32_t blocks;      /* number of repeated layers */
     double  updated;     /* parameters that the update reads */
+    int32_t attention_end; /* one past the last attention node of forward */
+    double  product_flop, replicated_flop; /* for one sample: of all products; of those that tensor parallelism does not divide */
 } cm__facts;
 
 /* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
