@@ -7,7 +7,8 @@
     view = {},
     shownQuestion = {},
     details = new Map(),
-    waiting = null;
+    waiting = null,
+    drawing = 0;
   const loaded = new Promise(done => addEventListener('DOMContentLoaded', done)); // all scripts
 
   // ---- states: waiting, problem, answer
@@ -62,14 +63,29 @@
 
   // ---- showing
 
-  function drawAll() {
+  function drawRanking() {
     const l = limits(shownQuestion);
     Figures.intervals('c-intervals', rank, { limit: l.onIntervals, choose: toggle });
     Figures.pareto('c-pareto', rank, { limit: l.onPareto, choose: toggle });
+  }
+  function drawAll() {
+    drawRanking();
     const opened = rank && view.open && details.get(view.open),
       pair = compared();
     if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
     if (pair) showCompared(pair);
+  }
+  // The answer and the table are shown first. Charts follow after that frame; until then, the results are marked as busy.
+  function drawSoon() {
+    const turn = ++drawing;
+    $('results').setAttribute('aria-busy', 'true');
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (turn !== drawing) return;
+        drawRanking();
+        $('results').setAttribute('aria-busy', String(!$('progress').hidden));
+      }),
+    );
   }
   function showRanking() {
     const l = limits(shownQuestion),
@@ -85,7 +101,7 @@
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
     for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
-    if (any) drawAll();
+    if (any) drawSoon();
   }
   const row = id => [...document.querySelectorAll('#candidates tr.row')].find(tr => tr.dataset.key === id);
 
