@@ -62,6 +62,7 @@ static void networks_have_convolutions_or_layers(void **state)
     assert_int_equal(cm__facts_of(text).blocks, 3);
     assert_int_equal(cm__facts_of(text).most_keys, 48);
     assert_int_equal(cm__facts_of(images).most_keys, 0);
+    assert_true(cm__facts_of(images).images && !cm__facts_of(text).images);
     assert_true(cm__facts_of(images).replicated_flop > 0.9 * cm__facts_of(images).product_flop);
     int32_t end = cm__facts_of(text).attention_end; /* the last layer's attention in forward */
     assert_true(text->nodes[end - 1].op == CM_OP_ATTENTION && text->nodes[end - 1].block == 2);
@@ -82,7 +83,7 @@ static void stored_facts_are_true(void **state)
     step->facts.known = false;
     cm__facts found = cm__facts_of(step);
     cm_graph_totals(step, 1, &totals);
-    assert_true(found.convolves == stored.convolves && found.seq == stored.seq);
+    assert_true(found.convolves == stored.convolves && found.images == stored.images && found.seq == stored.seq);
     assert_true(found.most_keys == stored.most_keys && found.blocks == stored.blocks && found.updated == stored.updated);
     assert_true(found.attention_end == stored.attention_end && found.product_flop == stored.product_flop);
     assert_true(found.replicated_flop == 0 && stored.replicated_flop == 0 && found.product_flop > 0);
