@@ -130,7 +130,7 @@ typedef struct cm__facts {
 } cm__facts;
 
 /* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
-typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE } cm__stored;
+typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE, CM__STORED_FP8 } cm__stored;
 
 struct cm_tensor {
     const char   *name;
@@ -208,6 +208,7 @@ struct cm_graph {
     cm_logits   logits;
     bool        drops_logits; /* the script drops the model's outputs when the loss is known */
     bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
+    bool        narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (cm_train_options) */
     bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */

@@ -283,7 +283,8 @@ static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, c
                          .nhwc = cm__in_nhwc(graph, device->layout),
                          .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
                          .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
-                                  .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
+                                  .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel,
+                                  .async_tensor = plan->async_tensor}}; /* the same for all plans of a search */
     pthread_mutex_lock(&s->lock);
     shared_calls *found = nearest_calls(s, &want);
     if (!is_calls(found, &want) && s->n_calls < CALLS_MAX) {
