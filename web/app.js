@@ -32,7 +32,15 @@
     wait(false);
     age(true);
     $('said').textContent = '';
-    $('problem-text').textContent = problem.message + (rank ? ' The answer below is that of the previous question.' : '');
+    const better = Question.suggested(problem.message);
+    $('problem-text').textContent = Question.inWords(problem.message) + (rank ? ' The answer below is that of the previous question.' : '');
+    $('suggest').hidden = !better;
+    $('suggest').textContent = better ? 'Ask for ' + better : '';
+    $('suggest').onclick = () => {
+      $('model').value = better;
+      ask();
+    };
+    $('retry').hidden = Boolean(better);
     $('undo').hidden = !rank;
     $('problem').hidden = false;
   }
@@ -93,7 +101,7 @@
     $('results').hidden = false;
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(
-      ...Candidates.confidence(rank, l, toggle),
+      ...Candidates.confidence(rank, l, toggle, more),
       ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
@@ -179,6 +187,11 @@
     view = { ...view, open: view.open === id ? '' : id };
     remember(true);
     showView(true);
+  }
+  // Ask the same question on up to so many devices.
+  function more(devices) {
+    $('max_devices').value = String(devices);
+    ask();
   }
   function choose(e, on) {
     const ids = (view.compare || '').split('|').filter(id => id && id !== Format.key(e));
