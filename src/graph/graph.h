@@ -126,7 +126,8 @@ typedef struct cm__facts {
     int32_t blocks;      /* number of repeated layers */
     double  updated;     /* parameters that the update reads */
     int32_t attention_end; /* one past the last attention node of forward */
-    double  product_flop, replicated_flop; /* for one sample: of all products; of those that tensor parallelism does not divide */
+    double  product_flop;    /* of all products, for one sample */
+    double  replicated_flop; /* the same of products that tensor parallelism does not divide */
 } cm__facts;
 
 /* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
