@@ -58,6 +58,7 @@ int run_plan(settings *s)
     s->plan.device = s->device;
     s->plan.cluster = s->cluster;
     s->plan.options.runtime = s->memory.options.runtime;
+    s->plan.options.async_tensor = s->memory.options.plan.async_tensor;
     s->plan.options.devices = s->memory.options.plan.devices;
     s->plan.options.global_batch = s->memory.options.plan.global_batch;
     cm_status status = search(s, &report, &diag);

@@ -24,6 +24,12 @@ static bool planned(const command *c, const settings *s)
     return c->takes == FOR_SCALE || c->takes == FOR_PLAN || p->devices || p->tp || p->pp || p->dp || p->cp || p->ep;
 }
 
+/* A search tries tensor-parallel plans, too. */
+static bool may_divide_tensors(const command *c, const settings *s)
+{
+    return c->takes == FOR_PLAN || tensor_parallel(c, s);
+}
+
 static bool fabric(const command *c, const settings *s) { return c->takes == FOR_PREDICT || planned(c, s); }
 
 /* Whether an option is given. */
@@ -53,7 +59,7 @@ static const struct {
     {gpipe, stages, "--schedule gpipe is a schedule of pipelines: add --pp N"},
     {interleaved, stages, "--interleave divides the stages of a pipeline: add --pp N"},
     {by_tokens, tensor_parallel, "--sequence-parallel divides what --tp does not: add --tp N"},
-    {in_pieces, tensor_parallel, "--async-tp is of tensor-parallel devices: add --tp N"},
+    {in_pieces, may_divide_tensors, "--async-tp is of tensor-parallel devices: add --tp N"},
     {imbalanced, expert_parallel, "--expert-imbalance is of expert-parallel devices: add --ep N"},
     {asynchronous, planned, "--async needs " SEVERAL},
     {overlapping, planned, "--overlap needs " SEVERAL},

@@ -204,7 +204,9 @@ typedef enum cm_logits {
 
 /* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
 typedef enum cm_quantize {
-    CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4, CM_QUANTIZES
+    CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4,
+    CM_QUANTIZE_FP8, /* read by 8-bit products as they are: Transformer Engine's fp8 parameters */
+    CM_QUANTIZES
 } cm_quantize;
 
 /* Fine-tuning: which parameters are not trained, how they are stored, and which adapters are trained beside them. All
@@ -245,6 +247,7 @@ typedef struct cm_train_options {
     cm_logits    logits;
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
+    bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
@@ -981,6 +984,7 @@ typedef struct cm_search_options {
     void            *user;
     const volatile bool *stop; /* set it to true to end the search with the best plans so far; NULL: never */
     bool             distinct; /* only the best of all plans with the same tp, cp, pp, ep and micro-batch */
+    bool             async_tensor; /* tensor-parallel plans exchange pieces while products compute the others */
 } cm_search_options;
 
 typedef struct cm_found {

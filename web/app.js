@@ -7,7 +7,8 @@
     view = {},
     shownQuestion = {},
     details = new Map(),
-    waiting = null;
+    waiting = null,
+    drawing = 0;
   const loaded = new Promise(done => addEventListener('DOMContentLoaded', done)); // all scripts
 
   // ---- states: waiting, problem, answer
@@ -31,7 +32,15 @@
     wait(false);
     age(true);
     $('said').textContent = '';
-    $('problem-text').textContent = problem.message + (rank ? ' The answer below is that of the previous question.' : '');
+    const better = Question.suggested(problem.message);
+    $('problem-text').textContent = Question.inWords(problem.message) + (rank ? ' The answer below is that of the previous question.' : '');
+    $('suggest').hidden = !better;
+    $('suggest').textContent = better ? 'Ask for ' + better : '';
+    $('suggest').onclick = () => {
+      $('model').value = better;
+      ask();
+    };
+    $('retry').hidden = Boolean(better);
     $('undo').hidden = !rank;
     $('problem').hidden = false;
   }
@@ -62,14 +71,29 @@
 
   // ---- showing
 
-  function drawAll() {
+  function drawRanking() {
     const l = limits(shownQuestion);
     Figures.intervals('c-intervals', rank, { limit: l.onIntervals, choose: toggle });
     Figures.pareto('c-pareto', rank, { limit: l.onPareto, choose: toggle });
+  }
+  function drawAll() {
+    drawRanking();
     const opened = rank && view.open && details.get(view.open),
       pair = compared();
     if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
     if (pair) showCompared(pair);
+  }
+  // The answer and the table are shown first. Charts follow after that frame; until then, the results are marked as busy.
+  function drawSoon() {
+    const turn = ++drawing;
+    $('results').setAttribute('aria-busy', 'true');
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        if (turn !== drawing) return;
+        drawRanking();
+        $('results').setAttribute('aria-busy', String(!$('progress').hidden));
+      }),
+    );
   }
   function showRanking() {
     const l = limits(shownQuestion),
@@ -77,7 +101,7 @@
     $('results').hidden = false;
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(
-      ...Candidates.confidence(rank, l, toggle),
+      ...Candidates.confidence(rank, l, toggle, more),
       ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
@@ -85,7 +109,7 @@
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
     for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
-    if (any) drawAll();
+    if (any) drawSoon();
   }
   const row = id => [...document.querySelectorAll('#candidates tr.row')].find(tr => tr.dataset.key === id);
 
@@ -163,6 +187,11 @@
     view = { ...view, open: view.open === id ? '' : id };
     remember(true);
     showView(true);
+  }
+  // Ask the same question on up to so many devices.
+  function more(devices) {
+    $('max_devices').value = String(devices);
+    ask();
   }
   function choose(e, on) {
     const ids = (view.compare || '').split('|').filter(id => id && id !== Format.key(e));

@@ -3,6 +3,7 @@
 const Candidates = (() => {
   const { short, duration, usd, span, isKnown } = Format;
   const FIRST_ROWS = 10;
+  const MOST_DEVICES = 512; // that the page offers to ask for
 
   // ---- the answer
 
@@ -44,9 +45,9 @@ const Candidates = (() => {
     if (range[1] <= limit) return `The whole interval is within the ${what}.`;
     return `It may miss the ${what}: the interval reaches beyond it.`;
   }
-  function confidence(rank, limits, open) {
+  function confidence(rank, limits, open, more) {
     const best = rank.ranking.find(e => e.rank === 1);
-    if (!best) return relax(rank, limits);
+    if (!best) return relax(rank, limits, more);
     const close = closeTo(rank, best),
       range = Format.timeSpan(best),
       parts = [];
@@ -86,10 +87,10 @@ const Candidates = (() => {
     return [...parts, close.length > 2 ? ` and ${close.length - 2} more` : '', '.'];
   }
   // Nothing meets the limits: what the nearest candidates need.
-  function relax(rank, limits) {
-    if (rank.relax?.length) return rank.relax.map(r => r.text.replace(/[^.]$/, '$&.') + ' ');
+  function relax(rank, limits, more) {
+    if (rank.relax?.length) return rank.relax.map(r => r.text.replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ');
     const able = rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
-    if (!able.length) return ['The list below gives the reason for each device.'];
+    if (!able.length) return rank.ranking.some(e => e.state === 'does-not-fit') ? tooLarge(rank, more) : ['The list below gives the reasons.'];
     const fastest = able.reduce((a, b) => (Format.seconds(b) < Format.seconds(a) ? b : a));
     const priced = able.filter(e => isKnown(Format.dollars(e))),
       cheapest = priced.length && priced.reduce((a, b) => (Format.dollars(b) < Format.dollars(a) ? b : a));
@@ -97,6 +98,19 @@ const Candidates = (() => {
       limits.seconds ? `The fastest, ${Format.title(fastest)}, needs ${duration(Format.seconds(fastest))}. ` : '',
       limits.dollars && cheapest ? `The cheapest, ${Format.title(cheapest)}, costs ${usd(Format.dollars(cheapest))}. ` : '',
       'Relax the deadline or the budget, or allow more devices.',
+    ];
+  }
+
+  // No device, or no plan on as many, has enough memory: the same question on more of them.
+  function tooLarge(rank, more) {
+    const most = rank.max_devices || 1,
+      next = most < 8 ? 8 : 8 * most;
+    return [
+      most > 1 ? `It does not fit into the memory of up to ${most} devices. ` : 'It does not fit into the memory of a single device. ',
+      ...(next <= MOST_DEVICES
+        ? [make('button', { type: 'button', className: 'link', onclick: () => more(next) }, `Ask for up to ${next} devices`), '. ']
+        : []),
+      'LoRA, and recomputed activations, need less memory (under “More options”).',
     ];
   }
 
@@ -228,6 +242,15 @@ const Candidates = (() => {
     $('all').textContent = `Show all ${placed.length}`;
     leftOut(rank);
   }
+  // "NVIDIA L4, 8 to 64 × NVIDIA H100": devices once, with their least and greatest number.
+  function named(list) {
+    const counts = new Map();
+    for (const e of list) counts.set(e.name, [...(counts.get(e.name) || []), Format.count(e)]);
+    return [...counts].map(([name, all]) => {
+      const [least, most] = [Math.min(...all), Math.max(...all)];
+      return (least < most ? `${least} to ${most} × ` : most > 1 ? `${most} × ` : '') + name;
+    });
+  }
   function leftOut(rank) {
     const out = rank.ranking.filter(e => !Format.isPlaced(e));
     $('left-out').hidden = !out.length;
@@ -243,7 +266,7 @@ const Candidates = (() => {
       .querySelector('ul')
       .replaceChildren(
         ...[...groups].map(([why, list]) =>
-          make('li', {}, make('strong', {}, why), ': ' + [...new Set(list.map(Format.title))].join(', ')),
+          make('li', {}, make('strong', {}, why), ': ' + named(list).join(', ')),
         ),
       );
   }

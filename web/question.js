@@ -110,6 +110,18 @@ const Question = (() => {
     if (!(number > 0)) throw new Error(`The budget “${text}” is not a number of US dollars such as 500.`);
     return number;
   }
+  // The program names its options; the page has fields with labels.
+  const labels = { samples: 'Data', tokens: 'Data', within: 'Deadline', max_hours: 'Deadline', budget: 'Budget', max_usd: 'Budget', global_batch: 'Batch size' };
+  function inWords(message) {
+    const words = message.replace(/option --([a-z-]+):/g, (whole, name) => {
+      const field = name.replace(/-/g, '_'),
+        label = labels[field] || document.querySelector(`label[for="${field}"]`)?.textContent;
+      return label ? label + ':' : whole;
+    });
+    return words.charAt(0).toUpperCase() + words.slice(1);
+  }
+  // The name that a message suggests instead of the model's.
+  const suggested = message => (/^no model '.*did you mean '([^']+)'/i.exec(message) || [])[1];
   const count = text => text.replace(/[,\s_]/g, '');
   function query(q) {
     const { data, unit, within, budget, batch, baseline, ...rest } = q;
@@ -124,5 +136,5 @@ const Question = (() => {
   // The part of the question that holds for every candidate, whatever its plan.
   const shared = q => Object.fromEntries(['model', 'seq', 'optimizer', 'lora', 'quantize', 'recompute'].map(name => [name, q[name]]));
 
-  return { examples, read, write, nameFile, offer, summarize, fromUrl, toUrl, objective, hours, dollars, query, shared };
+  return { examples, read, write, nameFile, offer, summarize, fromUrl, toUrl, objective, hours, dollars, inWords, suggested, query, shared };
 })();

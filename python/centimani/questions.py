@@ -32,7 +32,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     mode: training (default) or inference: forward pass only, no loss
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
@@ -51,19 +52,19 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
             logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-            loop: Optional[str] = None, generate: Optional[int] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
-            schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
-            async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
-            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
-            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+            prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+            cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
+            sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
+            overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
             workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
             steps_per_call: Optional[int] = None, ops: Optional[bool] = None, missing: Optional[bool] = None,
@@ -87,9 +88,11 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -143,17 +146,18 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
-        "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
-        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
-        "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
-        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n,
+        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
+        "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing, "--trace": trace,
+        "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -161,14 +165,15 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
            logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
-           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+           grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+           prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+           runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
+           ep: Optional[int] = None, schedule: Optional[str] = None,
            offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
            what_if: Optional[str] = None) -> Table[Memory]:
     """Predict the memory of a training step by category and level, and what makes it fit.
@@ -189,9 +194,11 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -222,12 +229,13 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
-        "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
-        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n,
+        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -235,14 +243,15 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
-         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-         cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+         dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+         sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+         global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
+         ep: Optional[int] = None, schedule: Optional[str] = None,
          offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
          what_if: Optional[str] = None) -> Fit:
     """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
@@ -263,9 +272,11 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -296,12 +307,13 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt,
-        "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp,
-        "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n,
+        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -309,13 +321,14 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
+          ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
           what_if: Optional[str] = None) -> Batch:
@@ -336,9 +349,11 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -369,23 +384,23 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout,
-        "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--objective": objective,
+        "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
-         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-         objective: Optional[str] = None, what_if: Optional[str] = None,
+         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -416,9 +431,11 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -472,34 +489,35 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     """
     return ranking("rank", model, {"--seq": seq, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize,
-        "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if,
-        "--devices": devices, "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--samples": samples, "--tokens": tokens, "--epochs": epochs,
-        "--max-devices": max_devices, "--clusters": clusters, "--within": within, "--budget": budget,
-        "--global-batch": global_batch, "--spot": spot, "--queue": queue, "--job-script": job_script,
-        "--entry": entry, "--launcher": launcher, "--scheduler": scheduler, "--fewest-devices": fewest_devices,
-        "--largest": largest, "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon,
-        "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
-        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
-        "--rate": rate})
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
+        "--objective": objective, "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
+        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
+        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
+        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
+        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
+        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
+        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
+        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
           dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
           loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
           loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-          sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+          runtime: Optional[str] = None, n: Optional[Sequence[int]] = None, tp: Optional[int] = None,
+          pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
+          interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+          expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+          schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
+          async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
@@ -517,9 +535,11 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -553,25 +573,26 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
-        "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
+        "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
-         objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
-         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
-         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
+         cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
+         tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
+         pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
+         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -584,9 +605,11 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -595,6 +618,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     global_batch: samples per update over all devices
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
+        --tp-comm-overlap
     objective: throughput (default), cost, energy or devices
     tokens: tokens of the whole training, such as 300B
     within: longest time of the whole training: 24h, 30d
@@ -607,29 +632,29 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     """
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
         "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--logits": logits,
-        "--fused-kernels": fused_kernels, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
-        "--global-batch": global_batch, "--cluster": cluster, "--objective": objective, "--tokens": tokens,
-        "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads, "--what-if": what_if,
-        "--price-basis": price_basis})
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
-            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
-            what_if: Optional[str] = None) -> Explanation:
+            grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
+            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None, dataset: Optional[str] = None,
+            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+            versus: Optional[str] = None, full: Optional[bool] = None, what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
@@ -646,9 +671,11 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
     fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
         have them
+    grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
-    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8 or gptq4
+    quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
+        products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
@@ -686,10 +713,11 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--schedule": schedule, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
-        "--versus": versus, "--full": full, "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
+        "--what-if": what_if})

@@ -131,6 +131,12 @@ void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size)
     return take(ctx, count * size, 0);
 }
 
+void *cm__alloc_unset(cm__ctx *ctx, size_t count, size_t size)
+{
+    check_array(ctx, count, size);
+    return take(ctx, count * size, count * size);
+}
+
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)
 {
     if (count < *capacity) return array;

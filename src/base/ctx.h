@@ -46,6 +46,7 @@ void      cm__scratch_free(cm__ctx *scratch);
 
 void *cm__alloc(cm__ctx *ctx, size_t size); /* zeroed, aligned for any type, never NULL */
 void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size);
+void *cm__alloc_unset(cm__ctx *ctx, size_t count, size_t size); /* not zeroed, for arrays that are filled at once */
 /* Make room for one more element in a growing array: returns `array` or its larger copy. */
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size);
 char *cm__text_copy(cm__ctx *ctx, const char *text);

@@ -119,15 +119,19 @@ typedef union cm__num {
 typedef struct cm__facts {
     bool    known;
     bool    convolves;   /* it has convolutions */
+    bool    images;      /* it has convolutions or inputs of four or more dimensions, whose layout can be chosen */
     int64_t most_keys;   /* of an attention node */
     int64_t seq;         /* tokens per sample; 0: no sequence */
     cm_poly matrix_flop; /* of matrix products, without repeated ones */
     int32_t blocks;      /* number of repeated layers */
     double  updated;     /* parameters that the update reads */
+    int32_t attention_end; /* one past the last attention node of forward */
+    double  product_flop;    /* of all products, for one sample */
+    double  replicated_flop; /* the same of products that tensor parallelism does not divide */
 } cm__facts;
 
 /* The type in which a parameter is stored: as the precision says, in 16 bits (if it has any) or in fp32. */
-typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE } cm__stored;
+typedef enum cm__stored { CM__STORED_AS_PRECISION, CM__STORED_NARROW, CM__STORED_WIDE, CM__STORED_FP8 } cm__stored;
 
 struct cm_tensor {
     const char   *name;
@@ -205,6 +209,7 @@ struct cm_graph {
     cm_logits   logits;
     bool        drops_logits; /* the script drops the model's outputs when the loss is known */
     bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
+    bool        narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (cm_train_options) */
     bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */

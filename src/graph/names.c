@@ -51,7 +51,7 @@ static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math", "
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
 static const char *const logits[CM_LOGITS] = {"auto", "own", "fp32", "both"};
 
-static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4"};
+static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4", "fp8"};
 
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
 static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};

@@ -57,19 +57,9 @@ static void check_experts(cm__ctx *ctx, const cm_graph *g, int32_t ep)
                  divisors_of(ctx, experts));
 }
 
-/* Convolutions and recurrent layers are replicated, not divided: tensor parallelism does not speed them up. */
-static void check_products(cm__ctx *ctx, const cm_graph *g, int32_t tp)
+static void check_products(cm__ctx *ctx, const cm__facts *f, int32_t tp)
 {
-    double whole = 0, all = 0;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        cm_class c = cm__class(&g->nodes[i]);
-        bool     replicated = c == CM_CLASS_CONV || c == CM_CLASS_RNN;
-        if (!replicated && c != CM_CLASS_GEMM && c != CM_CLASS_ATTENTION) continue;
-        double flop = cm__poly_at(&g->nodes[i].flop, 1);
-        if (replicated) whole += flop;
-        all += flop;
-    }
-    if (whole > all / 2)
+    if (f->replicated_flop > f->product_flop / 2)
         cm__fail(ctx, CM_ERR_UNSUPPORTED,
                  "--tp %d: tensor parallelism divides linear layers and attention, and this model is mostly "
                  "convolutions or recurrent layers; --dp divides its samples", tp);
@@ -77,10 +67,11 @@ static void check_products(cm__ctx *ctx, const cm_graph *g, int32_t tp)
 
 void cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 {
-    bool attends = false;
+    bool            attends = false;
+    const cm__facts facts = cm__facts_of(g);
     if (p->ep > 1) check_experts(ctx, g, p->ep);
-    if (p->tp > 1) check_products(ctx, g, p->tp);
-    for (int32_t i = 0; i < g->n_nodes && (p->tp > 1 || p->cp > 1); i++) {
+    if (p->tp > 1) check_products(ctx, &facts, p->tp);
+    for (int32_t i = 0; i < facts.attention_end && (p->tp > 1 || p->cp > 1); i++) {
         const cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_ATTENTION || n->phase != CM_FORWARD || cm__in(g, n, 0)->rank < 3) continue;
         attends = true;

@@ -58,6 +58,7 @@ static int32_t as(lowering *l, int32_t tensor, cm_dtype dtype)
 {
     const cm_tensor *t = cm__t(l->out, tensor);
     bool             number = t->rank == 0 && t->role == CM_ROLE_CONSTANT;
+    if (t->dtype == CM_FP8 && t->role == CM_ROLE_PARAMETER) return tensor; /* products read it as it is */
     if (!cm__is_float(t->dtype) || t->dtype == CM_FP64 || t->dtype == dtype || number) return tensor;
     /* autocast keeps the copy of a parameter only if it has a gradient */
     if (t->role != CM_ROLE_PARAMETER || t->frozen) return cast(l, tensor, dtype, CM_ROLE_ACTIVATION);
@@ -158,8 +159,11 @@ static const cm_node *find_head(const cm_graph *g)
 static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
 {
     bool product = l->eight_bit && cm__class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0 && n != l->head;
-    if (!product || cm__t(l->out, inputs[1])->role != (l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER)) return;
-    for (int32_t i = 0; i < 2; i++) inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
+    bool stored = product && cm__t(l->out, inputs[1])->dtype == CM_FP8;
+    cm_role role = l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER;
+    if (!product || (!stored && cm__t(l->out, inputs[1])->role != role)) return;
+    for (int32_t i = 0; i < (stored ? 1 : 2); i++)
+        inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }
 
 static bool reads_low_data(const lowering *l, const cm_node *n, const int32_t *inputs)
@@ -244,6 +248,7 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
     converted(l, t, &dtype);
     take_type(l, t, &dtype);
     if (real && t->stored) dtype = t->stored == CM__STORED_WIDE ? CM_FP32 : l->low;
+    if (real && t->stored == CM__STORED_FP8) dtype = CM_FP8;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
     if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* parameters change with every step */
     cm__t(l->out, leaf)->frozen = t->frozen;

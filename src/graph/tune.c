@@ -32,19 +32,26 @@ static void keep_original(cm__tune *t, const cm_tensor *x, int32_t trained)
     cm__t(t->out, original)->stored = t->o->wide_rest ? CM__STORED_WIDE : CM__STORED_NARROW;
 }
 
+/* Weights in fp8 are not packed: products read them. */
+static bool is_packed(const cm__tune *t, int32_t tensor)
+{
+    return t->quantised[tensor] && t->o->quantize != CM_QUANTIZE_FP8;
+}
+
 static int32_t copy_leaf(cm__tune *t, int32_t tensor)
 {
     const cm_tensor *x = cm__t(t->in, tensor);
-    int32_t          leaf = t->quantised[tensor] ? cm__tune_pack(t, x)
+    int32_t          leaf = is_packed(t, tensor) ? cm__tune_pack(t, x)
                                                  : cm__leaf(t->out, x->name, x->role, x->dtype, x->rank, x->dims);
     cm_tensor       *y = cm__t(t->out, leaf);
-    if (t->quantised[tensor]) return leaf;
+    if (is_packed(t, tensor)) return leaf;
     y->value = x->value;
     y->converted = x->converted;
     y->like = x->like ? t->map[x->like - 1] + 1 : 0;
     y->frozen = t->frozen[tensor];
     if (y->frozen && (t->o->rank > 0 || t->o->quantize))
         y->stored = t->o->wide_rest && !t->inner[tensor] ? CM__STORED_WIDE : CM__STORED_NARROW;
+    if (t->quantised[tensor]) y->stored = CM__STORED_FP8;
     if (x->role == CM_ROLE_PARAMETER && t->o->rank > 0 && !y->frozen) keep_original(t, x, leaf);
     return leaf;
 }
@@ -53,7 +60,7 @@ static int32_t copied(cm__tune *t, int32_t tensor)
 {
     if (tensor < 0) return -1;
     if (t->map[tensor] < 0) t->map[tensor] = copy_leaf(t, tensor);
-    return t->quantised[tensor] ? cm__tune_unpack(t, cm__t(t->in, tensor), t->map[tensor]) : t->map[tensor];
+    return is_packed(t, tensor) ? cm__tune_unpack(t, cm__t(t->in, tensor), t->map[tensor]) : t->map[tensor];
 }
 
 static void copy_outputs(cm__tune *t, const cm_node *from, const cm_node *to)

@@ -87,7 +87,7 @@ static void fill_info(cm_prediction_info *i, const cm__step_model *m, const cm__
     const cm_plan *plan = &i->plan;
     double         count = plan->accumulate, launches = 0;
     for (int32_t k = 0; k < parts->count; k++) launches += parts->all[k].launches;
-    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->layout = cm__layout_used(m->graph, m->calls->nhwc);
     i->clock = parts->throttled.clock;
     i->launches = count * launches / plan->pp;
     i->step_time_s = it->step_s;

@@ -115,11 +115,17 @@ static void check_options(cm_step *s, const cm_step_options *asked)
 }
 
 /* Warns of an option that is accepted and does nothing, in the graph that belongs to this step alone. */
-static void warn_of_options(cm_step *s, const cm_step_options *asked)
+static void warn_of_options(cm_step *s, const char *model, const cm_step_options *asked)
 {
-    const char *text = asked && s->shared.forward && s->loaded[1]
-                           ? cm__without_effect(s->shared.forward, s->device, s->options.runtime, asked)
-                           : NULL;
+    if (!asked || !s->shared.forward || !s->loaded[1]) return;
+    cm_step_options usual = *asked;
+    cm_graph       *other = NULL;
+    usual.load.fuse = CM_FUSE_ALL;
+    if (asked->load.fuse != CM_FUSE_ALL && model && cm_step_settle(model, s->device, &usual, NULL) == CM_OK &&
+        usual.load.fuse != s->options.load.fuse)
+        cm__pass_on(s->ctx, cm_graph_load(model, &usual.load, &other, s->ctx->diag));
+    const char *text = cm__without_effect(s->shared.forward, other, s->device, s->options.runtime, asked);
+    cm_graph_free(other);
     if (text) cm__warn(s->loaded[1], "%s", text);
 }
 
@@ -142,7 +148,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         cm__pass_on(ctx, cm_graph_train(s->shared.forward, &options->train, &s->loaded[1], diag));
         s->shared.graph = s->loaded[1];
     }
-    warn_of_options(s, asked);
+    warn_of_options(s, model, asked);
     s->divides = divides_batches(device, options->runtime);
     check_operators(s);
     check_plan(s);

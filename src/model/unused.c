@@ -12,18 +12,20 @@ typedef struct question {
     const cm_device       *device;
     cm_runtime             runtime;
     const cm_step_options *o; /* as the user gave them */
+    const cm_graph        *usual; /* forward as the runtime fuses it; NULL: that is not another graph than `forward` */
 } question;
 
 /* ---- what the model has ------------------------------------------------------------------------------------------ */
 
 static bool attends(const question *q) { return cm__facts_of(q->forward).most_keys > 0; }
 
-static bool has_images(const question *q)
+static bool has_images(const question *q) { return cm__facts_of(q->forward).images; }
+static bool fuses_otherwise(const question *q)
 {
-    const cm_graph *g = q->forward;
-    bool            found = cm__facts_of(g).convolves;
-    for (int32_t i = 0; i < g->n_tensors; i++) found |= g->tensors[i].role == CM_ROLE_INPUT && g->tensors[i].rank >= 4;
-    return found;
+    const cm_graph *a = q->forward, *b = q->usual;
+    bool            same = !b || a->n_nodes == b->n_nodes;
+    for (int32_t i = 0; b && same && i < a->n_nodes; i++) same = a->nodes[i].op == b->nodes[i].op;
+    return !same;
 }
 
 /* ---- what the device has ----------------------------------------------------------------------------------------- */
@@ -50,6 +52,7 @@ static bool recomputes_something(const question *q) { return by_pytorch(q) || at
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static bool layout(const question *q) { return q->o->layout != CM_LAYOUT_AUTO; }
+static bool fuse(const question *q) { return q->usual != NULL; }
 static bool attention(const question *q) { return q->o->train.attention != CM_ATTENTION_AUTO; }
 static bool efficient(const question *q) { return q->o->train.attention == CM_ATTENTION_EFFICIENT; }
 static bool cudnn(const question *q) { return q->o->train.attention == CM_ATTENTION_CUDNN; }
@@ -86,6 +89,7 @@ static const rule of_devices[] = {
 /* What a question about several models or devices may say for those that have the choice. */
 static const rule accepted[] = {
     {layout, has_images, "--layout has no effect: the model has no images"},
+    {fuse, fuses_otherwise, "--fuse has no effect: under this runtime the model has the same operators without it"},
     {layout, calls_kernels, "--layout has no effect: the compiler of this device's runtime lays out images"},
 };
 
@@ -105,17 +109,17 @@ cm_status cm__refuse_for_model(const cm_graph *forward, const cm_step_options *a
     return reason ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s", reason) : CM_OK;
 }
 
-const char *cm__without_effect(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
-                               const cm_step_options *asked)
+const char *cm__without_effect(const cm_graph *forward, const cm_graph *usual, const cm_device *device,
+                               cm_runtime runtime, const cm_step_options *asked)
 {
-    const question q = {forward, device, runtime, asked};
+    const question q = {forward, device, runtime, asked, usual};
     return broken(&q, accepted, COUNT(accepted));
 }
 
 cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
                                 const cm_step_options *asked, cm_diag *diag)
 {
-    const question q = {forward, device, runtime, asked};
+    const question q = {.forward = forward, .device = device, .runtime = runtime, .o = asked};
     const char    *reason = broken(&q, of_devices, COUNT(of_devices));
     return reason ? cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s: %s", cm_device_get_info(device)->id, reason) : CM_OK;
 }

@@ -180,7 +180,8 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
 {
     int64_t key = (((int64_t)plan->cp * 65536 + plan->tp) * (m->experts + 1) + plan->ep) * 2 + plan->sequence_parallel;
     int32_t capacity = m->cap_steps;
-    cm_plan layers = {.tp = plan->tp, .ep = plan->ep, .cp = plan->cp, .sequence_parallel = plan->sequence_parallel};
+    cm_plan layers = {.tp = plan->tp, .ep = plan->ep, .cp = plan->cp, .sequence_parallel = plan->sequence_parallel,
+                      .async_tensor = plan->async_tensor}; /* the same for all plans of a search */
     for (int32_t i = 0; i < m->n_steps; i++)
         if (m->step_key[i] == key) return &m->steps[i];
     m->steps = cm__grow(m->ctx, m->steps, m->n_steps, &m->cap_steps, sizeof *m->steps);

@@ -36,9 +36,11 @@ cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device 
     cm_train_options sharded = train_for(ctx, device, &o->train, &(cm_plan){.zero = 3}, runtime);
     cm__model       *m = cm__model_new(ctx, step_of(ctx, forward, &plain, shared), device, o->fabric, runtime);
     m->shared = shared;
+    m->async_tensor = o->async_tensor;
     if (sharded.master != plain.master) {
         m->sharded = cm__model_new(ctx, step_of(ctx, forward, &sharded, shared), device, o->fabric, runtime);
         m->sharded->shared = shared;
+        m->sharded->async_tensor = o->async_tensor;
     }
     return m;
 }

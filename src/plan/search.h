@@ -58,6 +58,7 @@ typedef struct cm__model {
     bool             usual; /* only plans in common use (space.c) */
     bool             native; /* the device has execution rules of its own: stages are not in common use there */
     bool             whole; /* the device runs whole graphs: only replicas and their devices can be chosen */
+    bool             async_tensor; /* of the search's options */
     bool             pipelines; /* such a device may lay one copy out over several chips */
     int32_t          layers, heads, experts; /* experts 0: none */
     int64_t          tokens; /* per sample; 1: not a sequence */

@@ -4,7 +4,8 @@
  *
  * A graph is the same for all devices with one precision; its kernel calls, for all devices with one runtime and one
  * tensor-parallel size. Plans that divide each layer in the same way differ in the calls of the update only. Several
- * threads use both. An object is made under the lock by the first thread that needs it.
+ * threads use both. The first thread that needs an object makes it, without the lock; others that need the same one, or
+ * could derive theirs from it, wait.
  */
 #include <pthread.h>
 #include "graph/plan_counts.h"
@@ -20,6 +21,7 @@ typedef struct shared_graph {
     const cm__twins *twins; /* NULL: they could not be found */
     const cm_graph  *forward;
     cm_train_options train;
+    bool             ready; /* false: a thread makes it */
 } shared_graph;
 
 typedef struct shared_calls {
@@ -31,6 +33,7 @@ typedef struct shared_calls {
     bool            math;
     bool            once; /* of equal layers, only one has calls */
     cm__common      common;
+    bool            ready;
 } shared_calls;
 
 /* The device-independent part of a plan's memory. */
@@ -42,6 +45,7 @@ typedef struct shared_memory {
     double          library_bytes;
     cm_plan         plan;
     bool            math;
+    bool            ready;
 } shared_memory;
 
 #define GRAPHS_MAX 64
@@ -50,6 +54,7 @@ typedef struct shared_memory {
 
 struct cm__plan_shared {
     pthread_mutex_t lock;
+    pthread_cond_t  made; /* an object became ready */
     cm__memo       *memo;
     shared_graph    graphs[GRAPHS_MAX];
     shared_calls    calls[CALLS_MAX];
@@ -67,6 +72,7 @@ static void release(void *object)
         if (s->graphs[i].has_lean) cm__lean_graph_free(&s->graphs[i].lean);
         cm_graph_free(s->graphs[i].graph);
     }
+    pthread_cond_destroy(&s->made);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -75,8 +81,25 @@ cm__plan_shared *cm__plan_shared_new(cm__ctx *ctx)
     cm__plan_shared *s = cm__alloc(ctx, sizeof *s);
     s->memo = cm__memo_new(ctx);
     if (pthread_mutex_init(&s->lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no memory for a lock");
+    if (pthread_cond_init(&s->made, NULL)) {
+        pthread_mutex_destroy(&s->lock);
+        cm__fail(ctx, CM_ERR_MEMORY, "no memory for a condition variable");
+    }
     cm__defer(ctx, release, s);
     return s;
+}
+
+/* Under the lock, which is released while another thread makes an object. */
+static void wait_for(cm__plan_shared *s, const bool *ready)
+{
+    while (!*ready) pthread_cond_wait(&s->made, &s->lock);
+}
+
+static void announce(cm__plan_shared *s, bool *ready)
+{
+    pthread_mutex_lock(&s->lock);
+    *ready = true;
+    pthread_cond_broadcast(&s->made);
 }
 
 /* ---- graphs ----------------------------------------------------------------------------------------------------- */
@@ -96,6 +119,13 @@ static const cm__twins *find_twins(cm_graph *graph)
     return cm__twins_of(graph->ctx, graph);
 }
 
+static void make_graph(shared_graph *x)
+{
+    if (cm_graph_train(x->forward, &x->train, &x->graph, NULL)) x->graph = NULL;
+    else x->twins = find_twins(x->graph);
+    x->has_lean = cm__lean_graph_init(&x->lean);
+}
+
 const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, const cm_train_options *train)
 {
     cm_graph *found = NULL;
@@ -104,11 +134,14 @@ const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, co
     while (i < s->n_graphs && !(s->graphs[i].forward == forward && same_training(&s->graphs[i].train, train))) i++;
     if (i == s->n_graphs && i < GRAPHS_MAX) {
         s->graphs[s->n_graphs++] = (shared_graph){.forward = forward, .train = *train};
-        if (cm_graph_train(forward, train, &s->graphs[i].graph, NULL)) s->graphs[i].graph = NULL;
-        else s->graphs[i].twins = find_twins(s->graphs[i].graph);
-        s->graphs[i].has_lean = cm__lean_graph_init(&s->graphs[i].lean);
+        pthread_mutex_unlock(&s->lock);
+        make_graph(&s->graphs[i]);
+        announce(s, &s->graphs[i].ready);
     }
-    if (i < s->n_graphs) found = s->graphs[i].graph;
+    if (i < s->n_graphs) {
+        wait_for(s, &s->graphs[i].ready);
+        found = s->graphs[i].graph;
+    }
     pthread_mutex_unlock(&s->lock);
     return found;
 }
@@ -118,7 +151,7 @@ cm__lean_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
     cm__lean_graph *found = NULL;
     pthread_mutex_lock(&s->lock);
     for (int32_t i = 0; i < s->n_graphs && !found; i++)
-        if (s->graphs[i].graph == graph && s->graphs[i].has_lean) found = &s->graphs[i].lean;
+        if (s->graphs[i].ready && s->graphs[i].graph == graph && s->graphs[i].has_lean) found = &s->graphs[i].lean;
     pthread_mutex_unlock(&s->lock);
     return found;
 }
@@ -131,34 +164,54 @@ static bool same_whole(const shared_memory *a, const shared_memory *b)
     return a->graph == b->graph && a->runtime == b->runtime && a->nhwc == b->nhwc && a->math == b->math;
 }
 
-static bool same_memory(const shared_memory *a, const shared_memory *b)
-{
-    return same_whole(a, b) && a->library_bytes == b->library_bytes && cm__plan_same(&a->plan, &b->plan);
-}
-
 static void make_memory(shared_memory *m, const cm_device *device, const cm_footprint *like)
 {
     cm_memory_options options = {.runtime = m->runtime, .plan = m->plan, .layout = device->layout};
     if (cm__footprint_new_like(like, m->graph, device, &options, &m->footprint, NULL)) m->footprint = NULL;
-    if (m->footprint) cm__footprint_share_simulations(m->footprint, NULL);
+    if (m->footprint && !m->footprint->simulations) cm__footprint_share_simulations(m->footprint, NULL);
+}
+
+/* Under the lock. The memory itself; otherwise one of the same plan with other library workspaces, or one of another plan,
+   from which it can be made; NULL: none. */
+static const shared_memory *nearest_memory(const cm__plan_shared *s, const shared_memory *want)
+{
+    const shared_memory *best = NULL;
+    int                  best_rank = 0;
+    for (int32_t i = 0; i < s->n_memories && best_rank < 3; i++) {
+        const shared_memory *m = &s->memories[i];
+        if (!same_whole(m, want)) continue;
+        bool plan = cm__same_shards(&m->plan, &want->plan);
+        int  rank = !plan ? 1 : m->library_bytes == want->library_bytes ? 3 : 2;
+        if (rank > best_rank) best = m, best_rank = rank;
+    }
+    return best;
+}
+
+static bool is_memory(const shared_memory *a, const shared_memory *want)
+{
+    return a && a->library_bytes == want->library_bytes && cm__same_shards(&a->plan, &want->plan);
 }
 
 const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
                                       cm_runtime runtime, const cm_plan *plan)
 {
-    shared_memory want = {.graph = graph, .runtime = runtime, .plan = *plan, .nhwc = cm__in_nhwc(graph, device->layout),
-                          .library_bytes = cm__library_bytes(device, runtime),
-                          .math = cm__attention_math(graph, device, runtime)};
-    const cm_footprint *found = NULL, *like = NULL;
-    int32_t             i = 0;
+    const shared_memory want = {.graph = graph, .runtime = runtime, .plan = *plan,
+                                .nhwc = cm__in_nhwc(graph, device->layout),
+                                .library_bytes = cm__library_bytes(device, runtime),
+                                .math = cm__attention_math(graph, device, runtime)};
     pthread_mutex_lock(&s->lock);
-    for (; i < s->n_memories && !same_memory(&s->memories[i], &want); i++)
-        if (!like && same_whole(&s->memories[i], &want)) like = s->memories[i].footprint;
-    if (i == s->n_memories && i < MEMORIES_MAX) {
-        make_memory(&want, device, like);
-        s->memories[s->n_memories++] = want;
+    const shared_memory *like = nearest_memory(s, &want);
+    if (!is_memory(like, &want) && s->n_memories < MEMORIES_MAX) {
+        shared_memory *new = &s->memories[s->n_memories++];
+        *new = want;
+        if (like) wait_for(s, &like->ready);
+        pthread_mutex_unlock(&s->lock);
+        make_memory(new, device, like ? like->footprint : NULL);
+        announce(s, &new->ready);
+        like = new;
     }
-    if (i < s->n_memories) found = s->memories[i].footprint;
+    if (is_memory(like, &want)) wait_for(s, &like->ready);
+    const cm_footprint *found = is_memory(like, &want) ? like->footprint : NULL;
     pthread_mutex_unlock(&s->lock);
     return found;
 }
@@ -202,8 +255,26 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo,
 static const cm__twins *twins_of(cm__plan_shared *s, const cm_graph *graph)
 {
     for (int32_t i = 0; i < s->n_graphs; i++)
-        if (s->graphs[i].graph == graph) return s->graphs[i].twins;
+        if (s->graphs[i].ready && s->graphs[i].graph == graph) return s->graphs[i].twins;
     return NULL;
+}
+
+static bool is_calls(const shared_calls *a, const shared_calls *want)
+{
+    return a && same_layers(a, want) && same_update(a, want);
+}
+
+/* Under the lock. The calls themselves; otherwise the first from which they can be made; NULL: none. */
+static shared_calls *nearest_calls(cm__plan_shared *s, const shared_calls *want)
+{
+    shared_calls *like = NULL;
+    for (int32_t i = 0; i < s->n_calls; i++) {
+        shared_calls *c = &s->calls[i];
+        if (!same_calls(c, want)) continue;
+        if (is_calls(c, want)) return c;
+        if (!like && (want->once || same_layers(c, want))) like = c;
+    }
+    return like;
 }
 
 static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,
@@ -213,25 +284,25 @@ static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, c
                          .nhwc = cm__in_nhwc(graph, device->layout),
                          .math = cm__attention_math(graph, device, cm_runtime_base(runtime)),
                          .plan = {.tp = plan->tp, .cp = plan->cp, .ep = plan->ep, .pp = plan->pp, .zero = plan->zero,
-                                  .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel}};
-    const cm__common   *found = NULL;
-    const shared_calls *like = NULL;
+                                  .dp = plan->zero ? plan->dp : 0, .sequence_parallel = plan->sequence_parallel,
+                                  .async_tensor = plan->async_tensor}}; /* the same for all plans of a search */
     pthread_mutex_lock(&s->lock);
-    for (int32_t i = 0; i < s->n_calls && !found; i++) {
-        const shared_calls *c = &s->calls[i];
-        if (!c->ctx || !same_calls(c, &want)) continue;
-        if (same_layers(c, &want) && same_update(c, &want)) found = &c->common;
-        else if (once || (!like && same_layers(c, &want))) like = c;
-    }
-    if (!found && s->n_calls < CALLS_MAX) {
-        shared_calls *c = &s->calls[s->n_calls++];
-        *c = want;
+    shared_calls *found = nearest_calls(s, &want);
+    if (!is_calls(found, &want) && s->n_calls < CALLS_MAX) {
         const cm__twins *twins = once ? twins_of(s, graph) : NULL;
-        make_calls(c, device, s->memo, once && !twins ? NULL : like, twins);
-        if (c->ctx) found = &c->common;
+        shared_calls    *like = once && !twins ? NULL : found, *new = &s->calls[s->n_calls++];
+        *new = want;
+        if (like) wait_for(s, &like->ready);
+        pthread_mutex_unlock(&s->lock);
+        make_calls(new, device, s->memo, like && like->ctx ? like : NULL, twins);
+        announce(s, &new->ready);
+        found = new;
     }
+    bool is = is_calls(found, &want);
+    if (is) wait_for(s, &found->ready);
+    const cm__common *common = is && found->ctx ? &found->common : NULL;
     pthread_mutex_unlock(&s->lock);
-    return found;
+    return common;
 }
 
 const cm__common *cm__shared_common(cm__plan_shared *s, const cm_graph *graph, const cm_device *device,

@@ -50,6 +50,7 @@ static void with_micro_batch(const cm__model *m, cm_plan plan, int64_t samples, 
         if (samples % b || !usual_batch(m, b)) continue;
         plan.micro_batch = b;
         plan.accumulate = (int32_t)(samples / b);
+        plan.async_tensor = m->async_tensor && plan.tp > 1;
         for (int s = 0; s < (plan.tp > 1 ? 2 : 1); s++) {
             plan.sequence_parallel = s;
             if (m->usual && s != (plan.tp > 1)) continue;

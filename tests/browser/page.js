@@ -57,6 +57,35 @@ const uses = {
     equal(await page.inputValue('#within'), '24h', 'deadline');
     yes(!(await page.$('#results.old')) && !(await page.isVisible('#problem')), 'the answer stays dimmed');
   },
+  'a misspelt model is mended by one click': async page => {
+    await page.fill('#model', 'resent18');
+    await page.press('#model', 'Enter');
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/^No model/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    yes(!(await page.isVisible('#retry')), 'asking the same again cannot help');
+    await after(page, () => page.click('#suggest'));
+    equal(await page.inputValue('#model'), 'resnet18', 'model');
+    yes(/trains resnet18/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    page.problems.length = 0; // Chromium logs the status 404
+  },
+  'a problem names the field, not the option of the program': async page => {
+    await page.fill('#data', 'many');
+    await page.press('#data', 'Enter');
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/^Data: 'many'/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    yes(!(await page.isVisible('#suggest')) && (await page.isVisible('#retry')), 'there is nothing to suggest');
+    page.problems.length = 0; // the status 400
+  },
+  'a model that is too large for one device leads to more of them': async page => {
+    await page.fill('#model', 'llama3-70b');
+    await after(page, () => page.press('#model', 'Enter'));
+    yes(/No candidate/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    yes(/does not fit into the memory of a single device/.test(await page.textContent('#confidence')), await page.textContent('#confidence'));
+    await after(page, () => page.click('#confidence button'));
+    equal(await page.inputValue('#max_devices'), '8', 'devices');
+    const left = await page.textContent('#left-out ul');
+    yes(/\d+ to 8 × /.test(left) || !/2 × .*4 × /.test(left), 'numbers of one device are listed apart: ' + left);
+  },
   'back and forward: questions, opened rows and comparisons': async page => {
     const names = (await order(page)).split(',');
     await toggle(page, 1);

@@ -111,6 +111,11 @@ bool cm__in_nhwc(const cm_graph *g, cm_layout layout)
     return layout == CM_LAYOUT_AUTO ? cm__channels_last(g) : layout == CM_LAYOUT_NHWC;
 }
 
+cm_layout cm__layout_used(const cm_graph *g, bool nhwc)
+{
+    return nhwc && cm__facts_of(g).images ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+}
+
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime)
 {
     return cm__dispatch_shard(ctx, g, layout, runtime, &(cm_plan){.tp = 1, .ep = 1, .cp = 1},

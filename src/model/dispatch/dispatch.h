@@ -59,6 +59,8 @@ typedef struct cm__dispatch {
 
 /* Whether images are channels last: as the layout says or, if it is open, as the graph is. */
 bool          cm__in_nhwc(const cm_graph *g, cm_layout layout);
+/* The layout that an answer names: without images, no other one is in use. */
+cm_layout cm__layout_used(const cm_graph *g, bool nhwc);
 cm__dispatch *cm__dispatch_new(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime);
 /* As cm__dispatch_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). */
 cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,

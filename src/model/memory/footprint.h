@@ -130,6 +130,8 @@ void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
 
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);
+/* True: a device stores the same under both plans, at any batch size. */
+bool cm__same_shards(const cm_plan *a, const cm_plan *b);
 
 /* simulate.c: whether a step that lacks so many bytes may fit if a convolution goes without its workspace. */
 bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking);

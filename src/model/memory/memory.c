@@ -200,8 +200,8 @@ static void push(int32_t *first, int32_t *next, int32_t node, int32_t entry)
 /* The lists are in the order of the pieces. */
 cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f)
 {
-    int32_t *first = cm__alloc_array(ctx, (size_t)f->n_nodes + 2, sizeof *first);
-    int32_t *next = cm__alloc_array(ctx, 2 * (size_t)f->n_pieces + 1, sizeof *next);
+    int32_t *first = cm__alloc_unset(ctx, (size_t)f->n_nodes + 2, sizeof *first);
+    int32_t *next = cm__alloc_unset(ctx, 2 * (size_t)f->n_pieces + 1, sizeof *next);
     for (int32_t i = 0; i < f->n_nodes + 2; i++) first[i] = -1;
     for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
         const cm__piece *x = &f->pieces[p];
@@ -255,7 +255,7 @@ static void sum_up(cm_footprint *f)
 {
     cm__ctx  *scratch = cm__scratch_new(f->ctx);
     cm__alive start = cm__alive_of(scratch, f), alive = start;
-    f->temporary = cm__alloc_array(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
+    f->temporary = cm__alloc_unset(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
     for (int32_t i; (i = cm__alive_next(&alive)) >= 0;) {
         f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
         cm__summit_add(f->ctx, &f->summits, all_alive(&alive), &f->temporary[i], i);
@@ -313,7 +313,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->units = like->units;
     f->split = like->split;
     f->n_pieces = f->n_whole = like->n_whole;
-    f->pieces = cm__alloc_array(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
+    f->pieces = cm__alloc_unset(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
 }
 
@@ -379,7 +379,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->math = cm__attention_math(step, device, f->options.runtime);
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
-    bool whole = shares_whole(f, like), shares = whole && cm__plan_same(&like->options.plan, &f->options.plan);
+    bool whole = shares_whole(f, like), shares = whole && cm__same_shards(&like->options.plan, &f->options.plan);
     if (shares) take_pieces(f, like);
     else find_pieces(f, whole ? like : NULL);
     cm__place_categories(f, shares ? like : NULL);

@@ -13,6 +13,7 @@
  * they are gathered: from forward to backward (ZeRO 2, SHARD_GRAD_OP), or a unit at a time (ZeRO 3, FULL_SHARD).
  */
 #include <string.h>
+#include "graph/plan_counts.h"
 #include "graph/rule.h"
 #include "graph/train.h"
 #include "model/memory/footprint.h"
@@ -210,16 +211,40 @@ static void take_share(cm_footprint *f, const cm__piece *whole, const stage *s)
 static void take_stage(cm__ctx *scratch, cm_footprint *f, const bool *split)
 {
     const cm_plan *p = &f->options.plan;
-    cm__piece     *whole = cm__alloc_array(scratch, (size_t)f->n_pieces + 1, sizeof *whole);
     double         batch = p->micro_batch ? (double)p->micro_batch : 1;
     stage          first = stage_new(scratch, f, split, true, p->pp == 1);
-    stage          last = p->pp == 1 ? first : stage_new(scratch, f, split, false, true);
+    if (p->pp == 1) {
+        take_share(f, f->pieces, &first);
+        return;
+    }
+    cm__piece *whole = cm__alloc_unset(scratch, (size_t)f->n_pieces + 1, sizeof *whole);
+    stage      last = stage_new(scratch, f, split, false, true);
     memcpy(whole, f->pieces, (size_t)f->n_pieces * sizeof *whole);
     take_share(f, whole, &first);
-    if (p->pp == 1) return;
     double peak = peak_of(scratch, f, batch);
     take_share(f, whole, &last);
     if (peak_of(scratch, f, batch) < peak) take_share(f, whole, &first);
+}
+
+/* Without counts that change nothing here. Without stages, the micro-batch is where sizes are evaluated, and all that
+   counts is whether another one follows. Replicas that share nothing are all alike. */
+static cm_plan essence(const cm_plan *plan)
+{
+    cm_plan p = *plan;
+    p.overlap = false;
+    if (!p.zero && p.ep < 2) p.dp = p.dp > 1 ? 2 : 1;
+    if (!p.zero && p.ep < 2) p.devices = p.tp * p.cp * p.pp * p.dp;
+    if (p.pp > 1 || p.gpipe) return p;
+    p.interleave = 1;
+    p.global_batch = p.micro_batch = 0;
+    p.accumulate = p.accumulate > 1 ? 2 : 1;
+    return p;
+}
+
+bool cm__same_shards(const cm_plan *a, const cm_plan *b)
+{
+    cm_plan x = essence(a), y = essence(b);
+    return cm__plan_same(&x, &y);
 }
 
 void cm__shard(cm_footprint *f)

@@ -9,7 +9,7 @@
 
 static int32_t *filled(cm__ctx *ctx, int32_t count)
 {
-    int32_t *list = cm__alloc_array(ctx, (size_t)count + 1, sizeof *list);
+    int32_t *list = cm__alloc_unset(ctx, (size_t)count + 1, sizeof *list);
     for (int32_t i = 0; i <= count; i++) list[i] = -1;
     return list;
 }
@@ -37,8 +37,8 @@ static void index_pieces(cm__step_run *s)
 
 cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
 {
-    cm__sizes z = {cm__alloc_array(ctx, (size_t)f->n_pieces + 1, sizeof(int64_t)),
-                   cm__alloc_array(ctx, (size_t)f->n_nodes + 1, sizeof(int64_t))};
+    cm__sizes z = {cm__alloc_unset(ctx, (size_t)f->n_pieces + 1, sizeof(int64_t)),
+                   cm__alloc_unset(ctx, (size_t)f->n_nodes + 1, sizeof(int64_t))};
     for (int32_t p = 0; p < f->n_pieces; p++) z.pieces[p] = llround(cm__poly_at(&f->pieces[p].bytes, batch));
     for (int32_t i = 0; i < f->n_nodes; i++) z.temporary[i] = llround(cm__temporary_at(&f->temporary[i], batch));
     return z;

@@ -54,9 +54,27 @@ void cm__gradients_find(cm__ctx *ctx, const cm__dispatch *d, const cm__timed *ti
 
 static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
 
+/* Times of the last sizes of buckets: equal layers fill equal buckets. */
+#define SIZES_KEPT 8
+
+typedef struct bucket_times {
+    double bytes[SIZES_KEPT], time_s[SIZES_KEPT];
+    int    next;
+} bucket_times;
+
+static double time_of(bucket_times *kept, const cm__channel *c, double bytes)
+{
+    for (int i = 0; i < SIZES_KEPT; i++)
+        if (kept->bytes[i] == bytes) return kept->time_s[i];
+    int at = kept->next++ % SIZES_KEPT;
+    kept->bytes[at] = bytes;
+    return kept->time_s[at] = cm__comm_time(c->fabric, c->operation, c->group, bytes * c->part);
+}
+
 cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double stretch, const cm__channel *channel)
 {
-    cm__sent sent = {0};
+    cm__sent     sent = {0};
+    bucket_times kept = {.next = 0}; /* no bucket has 0 bytes */
     double   end = 0, bytes = 0, complete = 0, last = 0;
     for (int32_t i = 0; i < stage_parts; i++) end += stretch * backward_of(&parts->all[i]);
     double before = end; /* backward time of the parts up to `part` that still have to run */
@@ -72,7 +90,7 @@ cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double st
             complete = fmax(complete, end - before - (1 - g->done) * stretch * backward_of(&parts->all[part]));
         }
         if (bytes < CM__BUCKET_BYTES && (g || bytes <= 0)) continue;
-        double time = cm__comm_time(channel->fabric, channel->operation, channel->group, bytes * channel->part);
+        double time = time_of(&kept, channel, bytes);
         last = fmax(last, complete) + time;
         sent.time_s += time;
         bytes = 0;

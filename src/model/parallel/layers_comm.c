@@ -48,13 +48,15 @@ static bool sums_behind(const cm__making *k)
 }
 
 /* What is left of backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is
-   exchanged before products begin. */
+   exchanged before products begin. Pieces are written into the memory of devices in the same node (Transformer Engine's
+   userbuffers, PyTorch's symmetric memory; that both need peer access is from memory): between nodes nothing is
+   hidden. */
 static exchange sum_time(const cm__making *k, double n, bool backward)
 {
     const cm__shards *s = &k->m->calls->shards;
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    double            shown = s->in_pieces ? 1.0 / s->tp : 1, gather = 0;
+    double            shown = s->in_pieces && s->tp <= node ? 1.0 / s->tp : 1, gather = 0;
     double            sum =
         shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
     if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);

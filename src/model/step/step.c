@@ -272,7 +272,7 @@ void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_predictio
 void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_info *i)
 {
     memset(i->share, 0, sizeof i->share);
-    i->layout = m->calls->nhwc ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
+    i->layout = cm__layout_used(m->graph, m->calls->nhwc);
     i->host_time_s = cm__step_host(m, timed);
     cm__throttled throttled = cm__step_throttle(m, (double)i->batch, 0, timed);
     i->clock = throttled.clock;

@@ -22,6 +22,21 @@ static void memory_is_zeroed_and_aligned(void **state)
     cm__ctx_free(NULL);
 }
 
+/* Memory that was not zeroed must not let later memory of the same chunk pass for zeroed. */
+static void memory_after_unset_memory_is_zeroed(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    for (size_t size = 16; size < 200000; size *= 4) {
+        unsigned char *unset = cm__alloc_unset(ctx, size, 1);
+        assert_int_equal((uintptr_t)unset % _Alignof(max_align_t), 0);
+        memset(unset, 0xff, size);
+        unsigned char *p = cm__alloc(ctx, size / 2);
+        for (size_t i = 0; i < size / 2; i++) assert_int_equal(p[i], 0);
+    }
+    cm__ctx_free(ctx);
+}
+
 static void growing_keeps_what_was_there(void **state)
 {
     (void)state;
@@ -159,7 +174,8 @@ static void scratch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_zeroed_and_aligned), cmocka_unit_test(growing_keeps_what_was_there),
+        cmocka_unit_test(memory_is_zeroed_and_aligned),
+        cmocka_unit_test(memory_after_unset_memory_is_zeroed), cmocka_unit_test(growing_keeps_what_was_there),
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),

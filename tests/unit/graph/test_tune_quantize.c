@@ -36,6 +36,7 @@ TEST(bytes_of_the_formats)
         [CM_QUANTIZE_NF4] = N * K / 2 + 4 * (N * K / 64),
         [CM_QUANTIZE_NF4_DQ] = N * K / 2 + N * K / 64 + 4 * (N * K / 64 / 256),
         [CM_QUANTIZE_INT8] = N * K + 4 * N,
+        [CM_QUANTIZE_FP8] = N * K,
         [CM_QUANTIZE_GPTQ4] = N * K / 2 + 2 * (N * K / 128) + N * K / 128 / 2 + 4 * K,
     };
     for (cm_quantize q = 0; q < CM_QUANTIZES; q++) {
@@ -52,6 +53,27 @@ TEST(unpacked_before_every_product)
     assert_int_equal(count_type(step, "Unpack"), 2 + 1);
     tune(CM_QUANTIZE_NONE, CM_RECOMPUTE_NONE);
     assert_int_equal(count_type(step, "Unpack"), 0);
+}
+
+/* Products read 8-bit weights as they are: beside them there are no copies in 16 bits, and no casts of weights. */
+TEST(weights_in_fp8_have_no_copies)
+{
+    static const cm_quantize kinds[] = {CM_QUANTIZE_NONE, CM_QUANTIZE_FP8};
+    for (int k = 0; k < 2; k++) {
+        double casts = 0;
+        start_over();
+        int32_t x = op(CM_OP_GEMM, IN(input("B,256"), weight("layers.0.q_proj.weight", "256,128")));
+        g->nodes[g->n_nodes - 1].block = 0;
+        x = op(CM_OP_GEMM, IN(x, weight("head.weight", "128,4")));
+        train_with(x, (cm_train_options){.precision = CM_PRECISION_FP8, .master = true,
+                                         .tuning = {.rank = 2, .quantize = kinds[k]}});
+        for (int32_t t = 0; t < step->n_tensors; t++)
+            if (step->tensors[t].role == CM_ROLE_CAST && step->tensors[t].dtype == CM_FP8 &&
+                !strncmp(step->tensors[t].name, "layers.0.q_proj.weight", strlen("layers.0.q_proj.weight")))
+                casts += cm_tensor_bytes(&step->tensors[t]).c[0];
+        assert_true(bytes_named("layers.0.q_proj.weight") == (k ? 1.0 : 2.0) * N * K);
+        assert_true(casts == (k ? 0.0 : 1.0) * N * K);
+    }
 }
 
 TEST(unpacked_weights_are_not_kept)
@@ -71,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_the_formats),
         cmocka_unit_test(unpacked_before_every_product),
+        cmocka_unit_test(weights_in_fp8_have_no_copies),
         cmocka_unit_test(unpacked_weights_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,13 @@ static void test_refused(void **state)
     cm_device *gpu, *wafer;
     assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
     assert_int_equal(cm_device_load("cerebras-cs3", &wafer, NULL), CM_OK);
+    cm_step_options eight = {.train.tuning.quantize = CM_QUANTIZE_FP8}, narrow = {.train.narrow_gradients = true};
+    assert_int_equal(status_of(gpu, eight), CM_ERR_UNSUPPORTED); /* products are in 16 bits */
+    eight.train.precision = CM_PRECISION_FP8;
+    assert_int_equal(status_of(gpu, eight), CM_OK);
+    assert_int_equal(status_of(gpu, narrow), CM_ERR_UNSUPPORTED); /* a buffer of Megatron-LM */
+    narrow.runtime = CM_RUNTIME_MEGATRON;
+    assert_int_equal(status_of(gpu, narrow), CM_OK);
     cm_step_options fused = {.train.fused_kernels = true}, whole = {.train.whole_layers = true};
     assert_int_equal(status_of(gpu, fused), CM_OK);
     assert_int_equal(status_of(gpu, whole), CM_OK);

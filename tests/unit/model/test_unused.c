@@ -67,6 +67,41 @@ static void the_model_has_no_such_thing(void **unused)
     assert_true(answered("vit-b-16", "nvidia-h200", math));
 }
 
+/* Eager PyTorch runs the operators of GPT-2's activation (gelu_new) one by one, so that there is nothing to leave unfused;
+   a compiler fuses them. ResNet has no such group at all. */
+static void fusion_that_changes_nothing(void **unused)
+{
+    const cm_step_options plain = {.load.fuse = CM_FUSE_NONE}, eager = {.load.fuse = CM_FUSE_EAGER};
+    cm_step_options       compiled = {.load.fuse = CM_FUSE_NONE, .runtime = CM_RUNTIME_TORCH_COMPILE};
+    (void)unused;
+    assert_true(warned("resnet18", "nvidia-h200", plain, "--fuse has no effect"));
+    assert_true(warned("gpt2", "nvidia-h200", plain, "--fuse has no effect"));
+    assert_false(warned("gpt2", "nvidia-h200", compiled, "--fuse"));
+    assert_true(warned("resnet18", "nvidia-h200", compiled, "--fuse has no effect"));
+    assert_false(warned("gpt2", "nvidia-h200", eager, "--fuse")); /* it names the default */
+}
+
+/* The layout of an answer is one that the model can have. */
+static void the_layout_named_is_in_use(void **unused)
+{
+    static const struct {
+        const char *model;
+        cm_layout   layout;
+    } cases[] = {{GPT, CM_LAYOUT_NCHW}, {"resnet18", CM_LAYOUT_NHWC}};
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_device         *device;
+        cm_step           *step;
+        cm_prediction_info info;
+        assert_int_equal(cm_device_load("nvidia-h200", &device, NULL), CM_OK);
+        assert_int_equal(cm_step_new(cases[i].model, device, &nhwc, &step, NULL), CM_OK);
+        assert_int_equal(cm_step_time(step, 1, &info, NULL), CM_OK);
+        assert_int_equal(info.layout, cases[i].layout);
+        cm_step_free(step);
+        cm_device_free(device);
+    }
+}
+
 static void the_device_has_no_such_choice(void **unused)
 {
     static const char *const native[] = {"google-tpu-v4", "habana-gaudi2", "sambanova-sn30",
@@ -125,6 +160,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_model_has_no_such_thing),
+        cmocka_unit_test(fusion_that_changes_nothing),
+        cmocka_unit_test(the_layout_named_is_in_use),
         cmocka_unit_test(the_device_has_no_such_choice),
         cmocka_unit_test(formats_and_calls),
         cmocka_unit_test(a_ranking_refuses_the_same),

@@ -20,8 +20,10 @@ static void shared(void **state)
     const cm__common *calls = cm__shared_common(s, g, a, CM_RUNTIME_MEGATRON, &one);
     other.micro_batch = 4; /* does not divide a layer */
     assert_ptr_equal(calls, cm__shared_common(s, g, b, CM_RUNTIME_MEGATRON, &other));
-    assert_ptr_not_equal(cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &one),
-                         cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &other));
+    const cm_footprint *memory = cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &one);
+    assert_ptr_equal(memory, cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &other)); /* without stages */
+    other.accumulate = 2; /* gradients outlive backward */
+    assert_ptr_not_equal(memory, cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &other));
     other.tp = 1;
     assert_ptr_not_equal(calls, cm__shared_common(s, g, a, CM_RUNTIME_MEGATRON, &other));
     assert_non_null(cm__shared_lean(s, g));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_shards.c - what one device of a plan stores: ZeRO, accumulation, tensor and pipeline parallelism. */
+#include "base/ctx.h"
+#include "graph/plan_counts.h"
 #include "memory_case.h"
+#include "model/memory/footprint.h"
 
 /* ZeRO: eight devices share states, then gradients, then weights. Each device updates an eighth. */
 static void test_zero(void **state)
@@ -98,6 +101,37 @@ static void test_tensor_and_pipeline(void **state)
     cm_graph_free(step);
 }
 
+/* Plans for which cm__same_shards() holds need the same memory at the same batch size; the others of the list do not. */
+static void test_same_shards(void **state)
+{
+    static const struct {
+        cm_plan a, b;
+        bool    same;
+    } cases[] = {
+        {{.dp = 4, .accumulate = 2}, {.dp = 8, .accumulate = 16}, true},  /* replicas that share nothing */
+        {{.dp = 1, .accumulate = 2}, {.dp = 4, .accumulate = 2}, false},  /* buckets of gradients */
+        {{.dp = 4, .accumulate = 1}, {.dp = 4, .accumulate = 2}, false},  /* gradients outlive backward */
+        {{.dp = 4, .zero = 3, .accumulate = 2}, {.dp = 8, .zero = 3, .accumulate = 2}, false},
+        {{.dp = 8, .zero = 3, .accumulate = 2}, {.dp = 8, .zero = 3, .accumulate = 4}, true},
+        {{.pp = 4, .gpipe = true, .accumulate = 2}, {.pp = 4, .gpipe = true, .accumulate = 4}, false}, /* all in flight */
+    };
+    (void)state;
+    cm_graph *step = step_of("gpt2", CM_PRECISION_AMP_BF16, CM_OPTIMIZER_ADAMW);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_memory_options a = {.runtime = CM_RUNTIME_TORCH_EAGER, .plan = cases[i].a};
+        cm_memory_options b = {.runtime = CM_RUNTIME_TORCH_EAGER, .plan = cases[i].b};
+        cm__ctx          *ctx = cm__ctx_new(NULL);
+        cm__plan_fill(ctx, &a.plan);
+        cm__plan_fill(ctx, &b.plan);
+        assert_int_equal(cm__same_shards(&a.plan, &b.plan), cases[i].same);
+        double peak = use_of(step, a, 8, false).peak_bytes, other = use_of(step, b, 8, false).peak_bytes;
+        if (cases[i].same) near(peak, other, 0.5);
+        else assert_true(peak < other - 1 || peak > other + 1);
+        cm__ctx_free(ctx);
+    }
+    cm_graph_free(step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +140,7 @@ int main(void)
         cmocka_unit_test(test_fsdp_in_stages),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_tensor_and_pipeline),
+        cmocka_unit_test(test_same_shards),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

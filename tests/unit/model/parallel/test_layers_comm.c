@@ -67,6 +67,9 @@ static void behind_products(void **state)
     is(pieces.forward_comm_s, core.forward_comm_s / 2);
     assert_true(core.backward_comm_s > 0.3 * old.backward_comm_s && core.backward_comm_s < 0.7 * old.backward_comm_s);
     is(pieces.backward_comm_s, core.backward_comm_s / 2);
+    cm_fabric_free(f); /* one device per node: pieces cannot be written into the memory of another node */
+    if (cm_fabric_new(d, "node=1,net=800Gb", &f, &diag)) fail_msg("%s", diag.reason);
+    is(layer_of(ctx, d, f, step, 0, true).forward_comm_s, layer_of(ctx, d, f, step, 0, false).forward_comm_s);
     cm_graph_free(step);
     cm_fabric_free(f);
     cm_device_free(d);
