@@ -62,6 +62,8 @@ def of_operator(phase, name, shapes):
         return ("batch_norm", backward, *shapes[0][:2], math.prod(shapes[0][2:]))
     if name.startswith("native_layer_norm") and shapes:
         return ("layer_norm", backward, math.prod(shapes[0][:-1]), shapes[0][-1])
+    if name.startswith("_fused_rms_norm") and shapes:
+        return ("rms_norm", backward, math.prod(shapes[0][:-1]), shapes[0][-1])
     if name.startswith("native_group_norm") and shapes:
         return ("group_norm", backward, *shapes[0][:2], math.prod(shapes[0][2:]))
     if "_pool2d" in name and "adaptive" not in name and shapes:
@@ -86,7 +88,7 @@ def of_call(phase, call):
         return ("conv", backward, image([*z[:2], *z[3:6]]), image([z[2], z[1] // z[18], *z[6:9]]))
     if op == "gemm":
         return ("gemm", phase, *z)
-    if op in ("batch_norm", "layer_norm"):
+    if op in ("batch_norm", "layer_norm", "rms_norm"):
         return (op, backward, *z)
     if op == "group_norm":
         return (op, backward, *z[:3])

@@ -49,7 +49,7 @@ static void add_time(cm__making *k, const cm__timed *timed)
         cm__errors_add(&errors, copies * time, t);
     }
     copy_times(k);
-    p->error = cm__step_error(p->device_s, &errors);
+    p->error = cm__step_error(k->m->runtime, p->device_s, &errors);
     for (int h = 0; h < CM_HOWS && p->device_s > 0; h++) p->share[h] /= p->device_s;
 }
 

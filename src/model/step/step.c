@@ -256,9 +256,12 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error,
     }
 }
 
-double cm__step_error(double time_s, const cm__errors *e)
+/* Which kernels a compiler makes of a network is uncertain besides their times. */
+double cm__step_error(cm_runtime runtime, double time_s, const cm__errors *e)
 {
-    double spread = e->variance + pow(cm__time_factors.common_error * time_s, 2) + pow(e->shared_s, 2);
+    bool   compiled = cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE;
+    double common = compiled ? cm__time_factors.compiled_error : cm__time_factors.common_error;
+    double spread = e->variance + pow(common * time_s, 2) + pow(e->shared_s, 2);
     return sqrt(spread) / fmax(time_s, 1e-30);
 }
 
@@ -281,7 +284,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     i->device_time_s = sum.time_s;
     i->launches = sum.launches;
     i->step_time_s = fmax(device_s, i->host_time_s);
-    bracket(i, device_s, cm__step_error(sum.time_s, &sum.errors), m->host_error);
+    bracket(i, device_s, cm__step_error(m->runtime, sum.time_s, &sum.errors), m->host_error);
     cm__step_rates(&m->matrix_flop, m->peak_flop_s, i);
     cm__step_power(m, throttled.dynamic_j, i);
     for (int h = 0; h < CM_HOWS && sum.time_s > 0; h++) i->share[h] /= sum.time_s;

@@ -84,7 +84,7 @@ typedef struct cm__errors {
 } cm__errors;
 void   cm__errors_add(cm__errors *errors, double time_s, const cm__timed *timed);
 /* Relative error of a sum of calls. */
-double cm__step_error(double time_s, const cm__errors *errors);
+double cm__step_error(cm_runtime runtime, double time_s, const cm__errors *errors);
 /* Fills in throughput and utilisation for info->step_time_s. */
 void cm__step_rates(const cm_poly *matrix_flop, double peak_flop_s, cm_prediction_info *info);
 
