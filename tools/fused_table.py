@@ -93,7 +93,7 @@ def moved_by(record, table):
     """Bytes of a kernel; 0: it is not used. Second kernels of sums: those of blocks that add up the same number of rows."""
     if table in ("partial_sums", "many_sums"):
         columns, blocks = outputs_of(record)
-        return 4 * columns * (blocks + 1)
+        return 4 * columns * (blocks - 1)
     moved = sum(operand[1] for operand in record["reads"] + record["writes"])
     points = math.prod(record["numels"].values())
     functions = points * sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())

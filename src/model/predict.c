@@ -60,6 +60,8 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
     cm_op_time *once = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *once);
     for (int32_t i = 0; i < d->n_calls; i++) once[i] = op_of(p, d, timed, i);
     for (int32_t i = 0; i < d->n_of; i++) {
+        const cm__timed *t = &timed[d->of[i]];
+        if (t->launches == 0 && t->time_s == 0) continue; /* not needed at this batch size */
         p->ops[p->n_ops] = once[d->of[i]];
         p->ops[p->n_ops++].node = d->node[i];
     }

@@ -143,10 +143,18 @@ static const struct {
 #include "device/calls.def"
 };
 
+/* A kernel over one run of elements, which has no other size to divide. */
+static bool is_run(const cm__sized_call *c)
+{
+    const double *outer = c->sizes[CM__ELEMENTWISE_OUTER].c;
+    return c->op == CM__CALL_ELEMENTWISE && outer[0] == 1 && outer[1] == 0 && outer[2] == 0;
+}
+
 /* The preferred size, or the largest one if the preferred size is smaller than the number of devices. */
 static int large_enough(const cm__sized_call *c, int at, int32_t by)
 {
     int largest = at;
+    if (is_run(c)) return CM__ELEMENTWISE_INNER;
     if (cm__poly_at(&c->sizes[at], 1) >= by) return at;
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++)
         if (cm__poly_at(&c->sizes[i], 1) > cm__poly_at(&c->sizes[largest], 1)) largest = i;
@@ -158,6 +166,7 @@ static int large_enough(const cm__sized_call *c, int at, int32_t by)
 static int tokens_of(const cm__sized_call *c, int32_t cp)
 {
     int largest = 0;
+    if (is_run(c)) return CM__ELEMENTWISE_INNER;
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) {
         if (c->sizes[i].c[1] >= cp) return i;
         if (c->sizes[i].c[0] > c->sizes[largest].c[0]) largest = i;

@@ -216,12 +216,21 @@ static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
     return memcmp(&elements, &f->size[kernel], sizeof elements) == 0 ? base : -1;
 }
 
+/* An activation's gradient that reads the activation's input, and several times: Inductor computes that input once. A
+   gradient that reads the result, like that of ReLU, finds it stored. */
+static bool reads_often(const cm__fusing *f, const cm_node *n)
+{
+    const cm_node *forward = cm__forward_of(f->d, n);
+    return n != forward && cm__class(forward) == CM_CLASS_ELEMENTWISE &&
+           cm__ops[forward->op].gradient == cm__gradient_input;
+}
+
 /* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was
    counted, and that kernel stores its own result of the same size. */
 static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
-    for (int32_t k = 0; k < n->n_inputs; k++) {
+    for (int32_t k = 0; reads_often(f, n) && k < n->n_inputs; k++) {
         int32_t base = recomputed(f, kernel, n->inputs[k]);
         if (base < 0 || f->again[base]) continue;
         f->again[base] = kernel + 1;

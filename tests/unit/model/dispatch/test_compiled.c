@@ -32,7 +32,7 @@ static void a_compiled_batch_norm_sums_first(void **state)
                    "cross_entropy backward - fp32 2,4",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
                    "elementwise forward column_sum fp32 1,6", /* the bias: 8 numbers in, 4 out */
-                   "elementwise forward many_sums fp32 1,2", /* 8 / 128 numbers in, 4 out */
+                   "elementwise forward many_sums fp32 1,0", /* one block adds up all rows */
                    "elementwise forward long_row_sum fp32 1,396", SMALL, /* 3 x 256 numbers, and 3 x 8 */
                    "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
@@ -62,14 +62,17 @@ static void long_rows_have_kernels_of_their_own(void **state)
                    "gemm forward nt-bias fp32 1,4,4,1025"));
 }
 
-/* With channels last they are sums over columns, which blocks of 128 rows share: 8 x 64 numbers, one block for each 128,
-   and 64 sums. Backward has two such sums; its second kernels add them up one by one. */
+/* With channels last they are sums over columns, which blocks of 128 rows share. 16 x 16 rows of 128 numbers have two
+   blocks, whose second one has 128 sums of 4 bytes. Backward has two such sums; its second kernels add them up one by one.
+   8 x 16 rows have one block, and no second kernel. */
 static void channels_last_sums_have_partial_sums(void **state)
 {
     (void)state;
     static const char net[] = "input x 128 4 4\nconv 128 1 bias=off\nbn\nrelu\nflatten\nlinear 4\n";
-    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 8,
-                              "elementwise forward partial_sums fp32 1,128"), 3); /* 8 x 16 rows: 512 + 512 bytes */
+    static const char second[] = "elementwise forward partial_sums fp32 1,64";
+    static const char none[] = "elementwise forward partial_sums fp32 1,0";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 16, second), 3);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 8, none), 3);
 }
 
 /* The convolution makes the sums of the forward pass; those of backward stay, as a library's sums. A compiler has kernels
