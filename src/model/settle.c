@@ -54,8 +54,8 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--quantize fp8 stores weights for products in 8 bits: add "
                             "--precision fp8");
     if (o->train.narrow_gradients && o->runtime != CM_RUNTIME_MEGATRON)
-        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the runtime "
-                            "is %s", cm_runtime_name(o->runtime));
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the "
+                            "runtime is %s", cm_runtime_name(o->runtime));
     if (o->train.fused_kernels && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--fused-kernels replaces kernels of torch-eager; the runtime is %s",

@@ -171,8 +171,8 @@ static void make_memory(shared_memory *m, const cm_device *device, const cm_foot
     if (m->footprint && !m->footprint->simulations) cm__footprint_share_simulations(m->footprint, NULL);
 }
 
-/* Under the lock. The memory itself; otherwise one of the same plan with other library workspaces, or one of another plan,
-   from which it can be made; NULL: none. */
+/* Under the lock. The memory itself; otherwise one of the same plan with other library workspaces, or one of another
+   plan, from which it can be made; NULL: none. */
 static const shared_memory *nearest_memory(const cm__plan_shared *s, const shared_memory *want)
 {
     const shared_memory *best = NULL;

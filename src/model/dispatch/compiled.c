@@ -28,9 +28,9 @@ void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_p
     d->generated++;
 }
 
-/* The second kernel of a sum over columns: it adds up the blocks' sums of so many columns, if there are several blocks. The
-   bytes are those of all blocks but the first, if every block added up the same number of rows; the table contains what
-   it really takes. */
+/* The second kernel of a sum over columns: it adds up the blocks' sums of so many columns, if there are several blocks.
+   The bytes are those of all blocks but the first, if every block added up the same number of rows; the table contains
+   what it really takes. */
 static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double columns)
 {
     cm_poly sums = cm__poly_scale(elements, 4 / cm__time_factors.rows_of_block), first = cm__poly_const(-4 * columns);

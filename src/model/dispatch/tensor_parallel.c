@@ -244,6 +244,7 @@ double cm__gradient_copies(const cm_graph *g, cm_runtime runtime)
     bool bf16 = g->precision == CM_PRECISION_BF16 || g->precision == CM_PRECISION_FP8;
     for (int32_t t = 0; bf16 && t < g->n_tensors; t++)
         if (cm__t(g, t)->role == CM_ROLE_PARAMETER && cm_dtype_size(cm__t(g, t)->dtype) > 2) return 1;
-    bool wide = runtime == CM_RUNTIME_MEGATRON && !g->narrow_gradients; /* arguments.py: accumulate_allreduce_grads_in_fp32 */
+    /* arguments.py: accumulate_allreduce_grads_in_fp32 */
+    bool wide = runtime == CM_RUNTIME_MEGATRON && !g->narrow_gradients;
     return bf16 && wide ? 2 : 1;
 }

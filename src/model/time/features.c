@@ -32,8 +32,8 @@ static float alignment(int64_t size)
     return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
 }
 
-/* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers, the
-   operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
+/* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers,
+   the operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
 static int free_size(const cm__call *c)
 {
     if (c->op != CM__CALL_GEMM) return -1;
