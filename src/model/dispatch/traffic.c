@@ -94,7 +94,7 @@ static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
     const cm_tensor *t = cm__t(f->d->g, tensor);
     cm_poly          elements = cm_tensor_elements(t);
     if (!t->rank || memcmp(&elements, &f->size[kernel], sizeof elements) != 0) return false;
-    return cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
+    return cm__strides_size(t->dims[t->rank - 1]) > 1 && cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
 }
 
 /* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
