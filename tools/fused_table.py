@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fused_table.py - a kernel table of what torch.compile generates, from measured steps and benchmarks.
 
-    python3 tools/fused_table.py STEPS.jsonl... --kernels KERNELS.jsonl [--only TABLE,...] -o data/kernels/nvidia-h200.torch-compile.json
+    python3 tools/fused_table.py STEPS.jsonl[.xz]... --kernels KERNELS.jsonl [--only TABLE,...] -o data/kernels/nvidia-h200.torch-compile.json
 
 STEPS.jsonl is written by tools/first_sight/compiled.py, KERNELS.jsonl by 'python -m centimani bench --suite compiled'.
 A generated kernel moves bytes: what it reads from outside and what it writes for others. Kernels are sorted into bins of
@@ -14,6 +14,7 @@ by index are omitted: they read elements several times, or wait for each other (
 """
 import argparse
 import json
+import lzma
 import math
 import pathlib
 import statistics
@@ -36,9 +37,14 @@ LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated 
 FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 
 
+def lines_of(path):
+    with lzma.open(path, "rt") if path.endswith(".xz") else open(path) as file:
+        yield from file
+
+
 def of_steps(path):
     """(record, microseconds) of each kernel of the steps."""
-    for line in open(path):
+    for line in lines_of(path):
         row = json.loads(line)
         if "error" in row:
             continue
@@ -58,7 +64,7 @@ def by_name(records):
 
 
 def of_bench(path):
-    for line in open(path):
+    for line in lines_of(path):
         record = json.loads(line)
         if record.get("us") and "unknown" not in record:
             yield record, statistics.median(record["us"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rows.py PROGRAM TABLES.json MEASURED.jsonl:CAPTURES... -o NEW.json [--most N]
+"""rows.py PROGRAM TABLES.json MEASURED.jsonl[.xz]:CAPTURES... -o NEW.json [--most N]
 
 Makes rows of kernel tables from steps that measure.py recorded: the time of a call where it runs, among the calls before
 and after it. PROGRAM predicts each step with --ops. Operators of the profiler and predicted calls are joined by their
@@ -17,6 +17,7 @@ the times of its grouped convolutions are reduced by what the sum of all kernels
 import argparse
 import collections
 import json
+import lzma
 import math
 import os
 import subprocess
@@ -191,7 +192,7 @@ def rows_of(step, answer):
 
 
 def steps_of(program, path, captures):
-    for line in open(path):
+    for line in lzma.open(path, "rt") if path.endswith(".xz") else open(path):
         step = json.loads(line)
         capture = os.path.join(captures, step["case"].replace(":", "_").replace("/", "_") + ".cmt.json")
         if "error" in step or not os.path.exists(capture):
