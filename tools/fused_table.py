@@ -163,17 +163,18 @@ def main():
             if table_of(record) and (not args.only or table_of(record) in args.only):
                 tables.setdefault(table_of(record), []).append((record, us, step))
                 count += 1
-    kept = json.load(open(args.output))["kernels"] if args.only else []
+    before = json.load(open(args.output)) if args.only else {"kernels": [], "sources": {}}
+    origin = "steps" if args.only else "bench"
     made = [{"runtime": "torch-compile", "op": "elementwise", "pass": "forward", "variant": name, "dtype": "fp32", "dims": DIMS,
-             "kind": "measured", "source": "bench", "date": "2026-11", "rows": rows_of(name, kernels)} for name, kernels in tables.items()]
-    made += [table for table in kept if table["variant"] not in args.only]
+             "kind": "measured", "source": origin, "date": "2026-11", "rows": rows_of(name, kernels)} for name, kernels in tables.items()]
+    made += [table for table in before["kernels"] if table["variant"] not in args.only]
     lines = [json.dumps(table, separators=(",", ":")) for table in sorted(made, key=lambda table: table["variant"])]
-    source = {"title": f"{count} kernels that torch.compile generated, in training steps and from drawn functions, on an NVIDIA "
+    source = {"title": f"{count} kernels that torch.compile generated, in training steps{' and from drawn functions' if args.kernels else ''}, on an NVIDIA "
               "H200; PyTorch 2.11, CUDA 13.0, Triton 3.6; means of bins of half an octave of bytes",
               "where": "tools/fused_table.py", "date": "2026-11-16"}
     with open(args.output, "w") as out:
         out.write('{"schema":1,\n"id":"nvidia-h200.torch-compile",\n"name":"NVIDIA H200, torch.compile",\n"base":"nvidia-h200",\n'
-                  '"kernels":[\n' + ",\n".join(lines) + '],\n"sources":' + json.dumps({"bench": source}) + "}\n")
+                  '"kernels":[\n' + ",\n".join(lines) + '],\n"sources":' + json.dumps(before["sources"] | {origin: source}) + "}\n")
 
 
 if __name__ == "__main__":

@@ -78,8 +78,8 @@ void cm__scratch_free(cm__ctx *scratch)
     cm__ctx_free(scratch);
 }
 
-/* Memory of usual chunks is zeroed when it is used, because the end of most chunks is not; calloc() may know that a
-   large block is zero already. */
+/* A usual chunk is zeroed piece by piece when a piece is taken, because the end of most chunks is never taken. A large
+   block is zeroed as a whole: calloc() may know that it is zero already. */
 static void *chunk_memory(size_t size, bool zeroed)
 {
     return zeroed || cm__chunk_alloc != calloc ? cm__chunk_alloc(1, size) : malloc(size);

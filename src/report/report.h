@@ -340,7 +340,6 @@ typedef struct cm__job_report {
 
 const char *cm__job_unit(cm_objective objective); /* of an entry's value */
 
-/* `watch-log`: a training log beside the prediction of its step. */
 /* The offers of a table as JSON; path NULL: the built-in ones. */
 cm_status cm__prices_json(const char *path, FILE *out, cm_diag *diag);
 
@@ -364,6 +363,7 @@ cm_status   cm__lookups_report_new(const cm__lookups_request *asked, cm__lookups
 void        cm__lookups_report_free(cm__lookups_report *report);
 const char *cm__lookup_bound_name(cm_lookup_bound bound);
 
+/* `watch-log`: a training log beside the prediction of its step. */
 typedef struct cm__watch_report {
     cm__ctx            *ctx;
     const char         *path, *verdict;

@@ -141,7 +141,7 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
     for (int32_t i = kernel; i >= 0; i = f->next[i]) {
         const cm_tensor *y = cm__t(f->d->g, cm__node(f->d, i)->outputs[0]);
         cm_poly          columns = cm_tensor_elements(y);
-        if (memcmp(&columns, &f->size[kernel], sizeof columns) != 0) return cm__poly_at(&columns, 1);
+        if (!cm__same_size(columns, f->size[kernel])) return cm__poly_at(&columns, 1);
     }
     return 1;
 }

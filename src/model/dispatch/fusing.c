@@ -59,8 +59,6 @@ static cm_poly size_of(const cm_graph *g, const cm_node *n)
     return cm_tensor_elements(cm__t(g, over_input ? n->inputs[0] : n->outputs[0]));
 }
 
-static bool same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
-
 static bool same_dim(cm_dim a, cm_dim b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 /* The dimension whose elements are neighbours in memory is kept: whole rows are added up. It is the last one, or that
@@ -69,7 +67,7 @@ static bool adds_columns(const cm__dispatch *d, const cm_node *n)
 {
     if (!reduces(n)) return false;
     const cm_tensor *x = cm__t(d->g, n->inputs[0]), *y = cm__t(d->g, n->outputs[0]);
-    if (same_size(cm_tensor_elements(x), cm_tensor_elements(y))) return false;
+    if (cm__same_size(cm_tensor_elements(x), cm_tensor_elements(y))) return false;
     if (d->nhwc && x->rank == 4 && y->rank) return same_dim(x->dims[1], y->dims[y->rank == 1 ? 0 : 1]);
     return x->rank && y->rank && same_dim(x->dims[x->rank - 1], y->dims[y->rank - 1]);
 }
@@ -125,7 +123,7 @@ static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
     if (f->d->g->nodes[kernel].phase != n->phase) return false;
     if (needs_sums(f, n) && (n->phase != CM_BACKWARD || f->norm[kernel] >= 0)) return false;
     if (adds_columns(f->d, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
-    return same_size(f->size[kernel], size) || (f->by_row[kernel] && same_size(f->rows[kernel], size));
+    return cm__same_size(f->size[kernel], size) || (f->by_row[kernel] && cm__same_size(f->rows[kernel], size));
 }
 
 /* Input k is made elementwise by a kernel of another size, and nothing else reads it: it is computed where it is read.

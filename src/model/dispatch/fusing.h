@@ -7,6 +7,8 @@
 
 #include "model/dispatch/rules.h"
 
+#include <string.h>
+
 typedef struct cm__fusing {
     cm__dispatch *d;
     int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
@@ -34,6 +36,8 @@ typedef struct cm__fusing {
 
 /* Decides kernel, next and what follows from them; `strided` and the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
+
+static inline bool cm__same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 

@@ -11,7 +11,6 @@
 #include "model/time/factors.h"
 
 #include <math.h>
-#include <string.h>
 
 #define FUNCTION_FLOP 4 /* of an exponential, in ops.def: operators with fewer have no function */
 
@@ -92,8 +91,7 @@ static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
 static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
 {
     const cm_tensor *t = cm__t(f->d->g, tensor);
-    cm_poly          elements = cm_tensor_elements(t);
-    if (!t->rank || memcmp(&elements, &f->size[kernel], sizeof elements) != 0) return false;
+    if (!t->rank || !cm__same_size(cm_tensor_elements(t), f->size[kernel])) return false;
     return cm__strides_size(t->dims[t->rank - 1]) > 1 && cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
 }
 
@@ -212,8 +210,8 @@ static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
     int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
     const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
     if (!made || made->phase != CM_FORWARD || f->library[base]) return -1;
-    cm_poly elements = cm_tensor_elements(cm__t(f->d->g, base)); /* others, like statistics, are stored */
-    return memcmp(&elements, &f->size[kernel], sizeof elements) == 0 ? base : -1;
+    bool whole = cm__same_size(cm_tensor_elements(cm__t(f->d->g, base)), f->size[kernel]);
+    return whole ? base : -1; /* others, like statistics, are stored */
 }
 
 /* An activation's gradient that reads the activation's input, and several times: Inductor computes that input once. A

@@ -20,6 +20,8 @@ typedef struct exchange {
     double waited_s, behind_s;
 } exchange;
 
+/* PyTorch's own collectives. The stacks that vendors tune have others, unlike for attention and updates
+   (cm__is_pytorch()). */
 static bool is_torch(const cm__making *k)
 {
     cm_runtime base = cm_runtime_base(k->m->runtime);
@@ -30,12 +32,12 @@ static bool is_torch(const cm__making *k)
    divides the second, the tokens. A copy before each reduce-scatter and after each all-gather brings the pieces into
    order (torch/distributed/_functional_collectives.py; github.com/pytorch/torchtitan/pull/437). Exchanges in pieces
    write each piece to its place, and add the pieces of a reduce-scatter in a kernel that reads them once. */
-static double reorder_time(const cm__making *k, bool scatter, double n)
+static double reorder_time(const cm__making *k, bool scatter, bool pieces, double n)
 {
     const cm__shards *s = &k->m->calls->shards;
     double            rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
     if (!is_torch(k) || !s->sequence || rate <= 0) return 0;
-    if (s->in_pieces) return scatter ? (n + n / s->tp) / rate : 0;
+    if (pieces) return scatter ? (n + n / s->tp) / rate : 0;
     return 2 * n / rate;
 }
 
@@ -56,12 +58,13 @@ static exchange sum_time(const cm__making *k, double n, bool backward)
     const cm__shards *s = &k->m->calls->shards;
     int32_t           node = cm_fabric_node(k->fabric);
     cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    double            shown = s->in_pieces && s->tp <= node ? 1.0 / s->tp : 1, gather = 0;
+    bool              pieces = s->in_pieces && s->tp <= node;
+    double            shown = pieces ? 1.0 / s->tp : 1, gather = 0;
     double            sum =
         shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
     if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
-    sum += reorder_time(k, true, n);
-    gather += reorder_time(k, false, n);
+    sum += reorder_time(k, true, pieces, n);
+    gather += reorder_time(k, false, pieces, n);
     if (backward && sums_behind(k)) return (exchange){gather, sum};
     return (exchange){gather + sum, 0};
 }

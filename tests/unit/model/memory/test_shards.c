@@ -20,15 +20,22 @@ static void test_zero(void **state)
     cm_graph_free(step);
 }
 
+/* A small Llama with 16-bit weights beside fp32 ones. */
+static cm_graph *fsdp_step(cm_graph **forward)
+{
+    cm_graph        *step;
+    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true};
+    assert_int_equal(cm_graph_load("llama:layers=4,hidden=256,heads=4,ffn=512,vocab=1000,seq=64", NULL, forward, NULL),
+                     CM_OK);
+    assert_int_equal(cm_graph_train(*forward, &o, &step, NULL), CM_OK);
+    return step;
+}
+
 /* FSDP's mixed precision: fp32 shards of weights, gradients and states. ZeRO 2 also keeps whole 16-bit weights. */
 static void test_fsdp(void **state)
 {
     (void)state;
-    cm_graph        *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true};
-    assert_int_equal(cm_graph_load("llama:layers=4,hidden=256,heads=4,ffn=512,vocab=1000,seq=64", NULL, &forward, NULL),
-                     CM_OK);
-    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    cm_graph *forward, *step = fsdp_step(&forward);
     double p = parameter_bytes(step); /* in fp32 */
     for (int zero = 2; zero <= 3; zero++) {
         cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER,
@@ -48,11 +55,7 @@ static void test_fsdp(void **state)
 static void test_fsdp_in_stages(void **state)
 {
     (void)state;
-    cm_graph        *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true};
-    assert_int_equal(cm_graph_load("llama:layers=4,hidden=256,heads=4,ffn=512,vocab=1000,seq=64", NULL, &forward, NULL),
-                     CM_OK);
-    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    cm_graph *forward, *step = fsdp_step(&forward);
     cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER,
                                  .plan = {.dp = 8, .pp = 2, .zero = 2, .accumulate = 2, .micro_batch = 1}};
     cm_memory_use     waiting = use_of(step, options, 1, false);
