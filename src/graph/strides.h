@@ -14,6 +14,8 @@ typedef struct cm__strides {
     const cm_graph *g;
     int64_t       **of;            /* per tensor; NULL: contiguous */
     bool           *copied;        /* per node: a view that needs a copy */
+    bool            compiled;      /* torch.compile chooses the order of what its kernels write */
+    bool            relaid;        /* and converts the images of all convolutions to channels-last */
 } cm__strides;
 
 /* channels_last: images, and weights of convolutions, are in that memory format. */

@@ -73,12 +73,35 @@ static void order_of(const operands *o, const cm_tensor *y, int32_t *order)
     }
 }
 
+/* Whether torch.compile puts dimension a inside dimension b: as most operands have it, else as the result has it. */
+static bool inside(const operands *o, const cm_tensor *y, int32_t a, int32_t b)
+{
+    int  votes = 0;
+    bool one = cm__strides_size(y->dims[a]) == 1, other = cm__strides_size(y->dims[b]) == 1;
+    for (int32_t i = 0; i < o->count; i++) {
+        int64_t of_a = o->stride[i][a], of_b = o->stride[i][b];
+        votes += (of_b == 0 || of_a < of_b) - (of_a == 0 || of_b < of_a);
+    }
+    if (one || other) return other && !one;
+    return votes ? votes > 0 : a > b;
+}
+
+/* The same by the votes of Inductor (pick_loop_order): dimensions of size one are outermost. */
+static void voted_order(const operands *o, const cm_tensor *y, int32_t *order)
+{
+    for (int32_t i = 0; i < y->rank; i++) {
+        int32_t to = i, moving = y->rank - 1 - i;
+        for (; to > 0 && inside(o, y, moving, order[to - 1]); to--) order[to] = order[to - 1];
+        order[to] = moving;
+    }
+}
+
 /* Strides of a tensor without gaps, in the order of its operands. */
 static int64_t *dense(cm__strides *s, const operands *o, const cm_tensor *y)
 {
     int32_t  order[CM__RANK_MAX];
     int64_t *made = cm__strides_rows(s, y), step = 1;
-    order_of(o, y, order);
+    (s->compiled ? voted_order : order_of)(o, y, order);
     for (int32_t i = 0; i < y->rank; i++) {
         made[order[i]] = step;
         step *= cm__strides_size(y->dims[order[i]]);
@@ -115,7 +138,7 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
 static int64_t *convolved(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_node *forward = forward_of(s, n);
-    bool           last = cm__strides_channels_last(s, forward->inputs[0]) ||
+    bool           last = s->relaid || cm__strides_channels_last(s, forward->inputs[0]) ||
                 cm__strides_channels_last(s, forward->inputs[1]);
     return image_if(s, last, cm__t(s->g, n->outputs[output]));
 }
@@ -219,8 +242,16 @@ static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output)
     return forward != n && rules[forward->op] ? rules[forward->op](s, n, output) : NULL;
 }
 
+/* A norm or softmax over rows: a library's kernel wants contiguous rows, a generated one takes them as they are. */
+static bool is_row_wise(const cm_node *forward)
+{
+    bool norm = cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM;
+    return norm || forward->op == CM_OP_SOFTMAX || forward->op == CM_OP_LOG_SOFTMAX;
+}
+
 int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
 {
+    if (s->compiled && output == 0 && n->n_inputs && is_row_wise(forward_of(s, n))) return like_operands(s, n, output);
     if (rules[n->op]) return rules[n->op](s, n, output);
     return cm__class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;
 }

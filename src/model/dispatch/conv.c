@@ -82,10 +82,10 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
     c->sizes[CM__CONV3D_GROUPS] = cm__poly_const((double)s->groups);
 }
 
-/* Channels are last if the image or the weight has them last. */
+/* Channels are last if the image or the weight has them last, or if a compiler converts both. */
 static bool channels_last(const cm__dispatch *d, const cm_node *forward)
 {
-    return cm__strides_channels_last(d->strides, forward->inputs[0]) ||
+    return d->strides->relaid || cm__strides_channels_last(d->strides, forward->inputs[0]) ||
            cm__strides_channels_last(d->strides, forward->inputs[1]);
 }
 

@@ -131,6 +131,8 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
 static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
 {
     cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
+    s->compiled = d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    s->relaid = s->compiled && cm__compiler_prefers_nhwc(d->g);
     for (int32_t i = 0; i < d->g->n_nodes; i++)
         if (cm__twin_count(d->twins, d->g, d->g->part, i)) cm__strides_place(s, i);
     return s;
@@ -144,13 +146,13 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
     d->g = g;
+    d->runtime = runtime;
     d->nhwc = cm__in_nhwc(g, layout) || (runtime == CM_RUNTIME_TORCH_COMPILE && cm__compiler_prefers_nhwc(g));
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->twins = fuses[runtime] ? NULL : twins;
     d->strides = other ? other->strides : place_all(ctx, d);
     d->stacks = cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
-    d->runtime = runtime;
     d->math = math;
     d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);

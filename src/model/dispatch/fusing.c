@@ -319,6 +319,8 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
 
 /* ---- layout ----------------------------------------------------------------------------------------------------- */
 
+#define OPERATORS_PER_CONVOLUTION 300 /* from here on, images stay as they are */
+
 typedef enum filter { GROUPED, SMALL, NARROWING, USUAL, FILTERS } filter;
 
 static bool narrows(const cm_tensor *w) { return 2 * w->dims[0].fixed <= w->dims[1].fixed && w->dims[2].fixed > 1; }
@@ -332,6 +334,16 @@ static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
     return narrows(w) ? NARROWING : USUAL;
 }
 
+/* About as many operators as Inductor has of a node: it splits norms and activations, and counts weights too. */
+static double operators_of(const cm_graph *g, const cm_node *n)
+{
+    double own = cm__class(n) == CM_CLASS_NORM ? (n->op == CM_OP_BATCH_NORM ? 18 : 9) : 1;
+    if (cm__class(n) == CM_CLASS_ELEMENTWISE && cm__ops[n->op].flop_per_element >= 4) own = 5;
+    for (int32_t k = 0; k < n->n_inputs; k++)
+        own += n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->role == CM_ROLE_PARAMETER;
+    return own;
+}
+
 /* FLOP of a forward convolution, but for a factor that all have. */
 static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 {
@@ -339,18 +351,20 @@ static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
     return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
 }
 
-/* Training: the layout stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that
+/* The layout stays where convolutions are rare. Training: it also stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that
    pays on average, by the times over those of the other layout that Inductor's authors measured. */
 bool cm__compiler_prefers_nhwc(const cm_graph *g)
 {
     static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};
-    double              before = 0, after = 0;
-    int32_t             counts[FILTERS] = {0};
+    double              before = 0, after = 0, operators = 0;
+    int32_t             counts[FILTERS] = {0}, convolutions = 0;
     bool                narrowing = false, trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node   *n = &g->nodes[i];
         const cm_tensor *w = n->phase == CM_FORWARD && n->op == CM_OP_CONV && cm__has(n, 1) ? cm__in(g, n, 1) : NULL;
+        if (n->phase == CM_FORWARD) operators += operators_of(g, n);
         if (!w) continue;
+        convolutions++;
         if (w->rank != 4 || cm__in(g, n, 0)->rank != 4) return false;
         filter kind = filter_of(g, n, w);
         counts[kind]++;
@@ -358,6 +372,7 @@ bool cm__compiler_prefers_nhwc(const cm_graph *g)
         before += work_of(g, n, w);
         after += work_of(g, n, w) * factors[kind];
     }
+    if (operators >= OPERATORS_PER_CONVOLUTION * convolutions) return false;
     if (!trains) return before > 0 && after <= before;
     return !counts[GROUPED] && !narrowing && counts[USUAL];
 }

@@ -42,6 +42,45 @@ TEST(the_first_operand_decides)
     LIES(s, d, 1, 5);
 }
 
+static cm__strides *compiled(bool relaid)
+{
+    cm__strides *s = cm__strides_new(ctx, g, false);
+    s->compiled = true;
+    s->relaid = relaid;
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(s, i);
+    return s;
+}
+
+/* torch.compile counts operands: two against one decide, and without a majority the result is contiguous. */
+TEST(compiled_operands_vote)
+{
+    int32_t rows = op(CM_OP_TANH, IN(input("5,9")));
+    int32_t columns = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("9,5")))), INTS(PERM, 1, 0));
+    int32_t tie = op(CM_OP_ADD, IN(columns, rows)), all = op(CM_OP_ADD, IN(input("9"), columns));
+    int32_t most = op(CM_OP_WHERE, IN(columns, rows, columns));
+    cm__strides *s = compiled(false);
+    LIES(s, tie, 9, 1);
+    LIES(s, all, 1, 5);
+    LIES(s, most, 1, 5);
+}
+
+/* A generated kernel normalises rows that lie apart, where a library's writes contiguous ones. */
+TEST(compiled_norms_keep_the_order)
+{
+    int32_t columns = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("9,5")))), INTS(PERM, 1, 0));
+    int32_t y = op(CM_OP_SOFTMAX, IN(columns));
+    LIES(compiled(false), y, 1, 5);
+    LIES(placed(false), y, 9, 1);
+}
+
+/* Channels first, and a compiler that converts the images of convolutions. */
+TEST(compiled_images_are_converted)
+{
+    int32_t x = image();
+    LIES(compiled(true), x, 216, 1, 36, 6);
+    LIES(compiled(false), x, 216, 36, 6, 1);
+}
+
 /* A scalar and one number per channel leave an image as it is. */
 TEST(images_stay_images)
 {
@@ -147,7 +186,8 @@ int main(void)
         cmocka_unit_test(any_order_is_kept),              cmocka_unit_test(norms_and_pools_keep_the_order),
         cmocka_unit_test(a_weight_turns_the_result),      cmocka_unit_test(only_two_dimensions_are_images),
         cmocka_unit_test(products_write_rows),            cmocka_unit_test(attention_writes_heads_inside),
-        cmocka_unit_test(gradients_lie_as_their_tensors),
+        cmocka_unit_test(gradients_lie_as_their_tensors), cmocka_unit_test(compiled_operands_vote),
+        cmocka_unit_test(compiled_norms_keep_the_order),  cmocka_unit_test(compiled_images_are_converted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

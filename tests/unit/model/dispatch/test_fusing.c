@@ -73,6 +73,20 @@ static bool trains_in_nhwc(const char *net)
     return nhwc;
 }
 
+/* One convolution among 300 operators: images stay as they are. The convolution, its weight and bias, the flattening and
+   the linear layer with its two are 7. */
+static void rare_convolutions_change_nothing(void **state)
+{
+    (void)state;
+    char net[8192], *to = net;
+    for (int more = 0; more < 2; more++) {
+        to = net + sprintf(net, "input x 64 4 4\nconv 128 1\n");
+        for (int i = 0; i < 290 + 10 * more; i++) to += sprintf(to, "relu\n");
+        sprintf(to, "flatten\nlinear 4\n");
+        assert_int_equal(trains_in_nhwc(net), !more);
+    }
+}
+
 /* 128 channels: Inductor makes the images of a training step channels-last. With at most 64 it does not, nor with a filter
    that halves them or with groups of several channels; depthwise ones are no obstacle. */
 static void training_becomes_channels_last(void **state)
@@ -105,6 +119,7 @@ int main(void)
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
                                        cmocka_unit_test(neighbours_that_read_the_same_are_one_kernel),
+                                       cmocka_unit_test(rare_convolutions_change_nothing),
                                        cmocka_unit_test(training_becomes_channels_last),
                                        cmocka_unit_test(convolutions_become_channels_last)};
     return cmocka_run_group_tests(tests, NULL, NULL);
