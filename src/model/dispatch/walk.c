@@ -188,10 +188,15 @@ void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_
     call(d, node, &(cm__function){.function = "copy", .a = tensor, .b = -1, .type = tensor}, &w);
 }
 
+/* torch.compile generates the copy: a kernel of its own, or a part of the one that makes the tensor, which then writes
+   across its rows and takes about as much longer. */
 void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
 {
+    const cm_tensor *t = cm__t(d->g, tensor);
     if (cm__strides_in_rows(d->strides, tensor)) return;
-    cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, cm__t(d->g, tensor)));
+    if (d->runtime == CM_RUNTIME_TORCH_COMPILE)
+        cm__call_generated(d, node, "fused", cm__poly_scale(cm_tensor_bytes(t), 2));
+    else cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, t));
 }
 
 static const int64_t *image_strides(const cm__dispatch *d, int32_t tensor, bool channels_last)
