@@ -3,10 +3,10 @@
  * lookups.c - random look-ups per second: the longest of three times.
  *
  * Bandwidth: the bytes that caches do not have, at the part of the memory's bandwidth that random reads reach. A cache
- * holds the upper levels of the searches and, of all other data, its share of the tables. Latency: reads that depend on each other, over the chains that run at the same time.
- * Instructions: those of the searches and of the interpolations, over what all cores start. docs/lookups.md derives
- * the terms. Devices with memory in their cores are taken to bring each look-up to the core that has its data, at no
- * cost.
+ * holds the upper levels of the searches and, of all other data, its share of the tables. Latency: reads that depend on
+ * each other, over the chains that run at the same time. Instructions: those of the searches and of the interpolations,
+ * over what all cores start. docs/lookups.md derives the terms. Devices with memory in their cores are taken to bring
+ * each look-up to the core that has its data, at no cost.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define INDEX_BYTES  4   /* of a position in a nuclide's grid */
 #define STEP_COUNT   7   /* instructions of a step of a search: load, compare, two selects, add, shift, branch */
 #define POINT_COUNT  45  /* 12 loads, 6 addresses, 2 differences, division 8, interpolation 10, sums 5, loop 2 */
-#define SPREAD       5.3 /* two results that no number was read from are off by factors of 0.86 and 2.2 (docs/lookups.md) */
+#define SPREAD       5.3 /* results that no number is from are off by 0.86 and 2.2 times (docs/lookups.md) */
 
 double cm__sectors_touched(int64_t span, int64_t stride, int64_t sector)
 {

@@ -45,8 +45,9 @@ static void visited(void **state)
        rate_of("nvidia-a100-40g", (cm_lookup_options){55.7, 355, 11303, 64, false}).lookups_s);
 }
 
-/* An A100 has 40 MiB of L2. The first levels of the 355 searches stay in it, up to 40 Mi / 32 / 355 places of 32 bytes each,
-   and of the points that are read the part 40 Mi / table. The rest comes from memory, at 0.144 of its bandwidth. */
+/* An A100 has 40 MiB of L2. The first levels of the 355 searches stay in it, up to 40 Mi / 32 / 355 places of 32 bytes
+   each, and of the points that are read the part 40 Mi / table. The rest comes from memory, at 0.144 of its
+   bandwidth. */
 static void by_bandwidth(void **state)
 {
     (void)state;
