@@ -266,15 +266,23 @@ def row_left_out(sets, program, rows, all_fitted=False):
     return found
 
 
+def cell_of(row):
+    """The model and vendor of a row of one device, if both are of the paper."""
+    family = next((n for k, n in FOUR.items() if row["device"].startswith(k)), None)
+    name = SIX.get(row["model"]) or ("GPT-2 XL" if "layers=48,hidden=1600" in row["model"] else
+                                     "BERT-large" if "layers=24,hidden=1024,heads=16" in row["model"] else None)
+    return (name, family) if family and name and row["devices"] == 1 else None
+
+
+def rows_of_six(sets):
+    return [row for row in times(sets) if cell_of(row)]
+
+
 def six_models(sets, program):
     """Comparison with the accuracy that the paper claims."""
     pool = {}
-    for row in times(sets):
-        family = next((n for k, n in FOUR.items() if row["device"].startswith(k)), None)
-        name = SIX.get(row["model"]) or ("GPT-2 XL" if "layers=48,hidden=1600" in row["model"] else
-                                         "BERT-large" if "layers=24,hidden=1024,heads=16" in row["model"] else None)
-        if family and name and row["devices"] == 1:
-            pool.setdefault((name, family), []).append(row)
+    for row in rows_of_six(sets):
+        pool.setdefault(cell_of(row), []).append(row)
     heads = ["model", *FOUR.values()]
     every = [row for rows_ in pool.values() for row in rows_]
     known = row_left_out(sets, program, every)
@@ -302,9 +310,13 @@ def versus_paper(share):
     return ("At" if share >= 0.931 else "Below") + " the paper's 93.1 %."
 
 
+def rows_of_several(sets):
+    return [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and error(row) is not None]
+
+
 def several(sets):
     """Rows with more than one device: throughputs and scaling efficiencies."""
-    rows = [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and error(row) is not None]
+    rows = rows_of_several(sets)
     waiting = sum(row["devices"] > 1 and row["reason"] is not None and not row["refused"] for one in filter(of_time, sets) for row in one["rows"])
     text = f"## Several devices\n\n{waiting} rows of several devices have no prediction (*Not predicted*). "
     if not rows:

@@ -34,6 +34,7 @@ COMMANDS = (
     ("scale", "FOR_SCALE", "model: Model, device: str", "Scale"),
     ("plan", "FOR_PLAN", "model: Model, device: str", "Plan"),
     ("explain", "FOR_EXPLAIN", "model: Model, device: str", "Explanation"),
+    ("lookups", "FOR_LOOKUPS", "*devices: str", "Table[LookupRate]"),
 )
 HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """questions.py - the program's questions as functions. Made by tools/python_options.py from cli/options.def; do not
@@ -42,8 +43,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .library import Model, one, per_device, ranking
-from .results import Batch, Explanation, Fit, Graph, Memory, Plan, Prediction, Ranked, Scale, Table
+from .library import Model, one, per_device, ranking, rates
+from .results import Batch, Explanation, Fit, Graph, LookupRate, Memory, Plan, Prediction, Ranked, Scale, Table
 '''
 
 
@@ -92,12 +93,13 @@ def function(command, operands, result, options, summary):
                       [f"{keyword(n)}: Optional[{type_of(n, k)}] = None".replace(" ", KEPT) for n, k, _, _ in options])
     given = ", ".join(f'"{n}":{KEPT}{keyword(n)}' for n, _, _, _ in options)
     call = {"Table[Ranked]": "ranking(", "Table[Prediction]": "per_device(Prediction, ",
-            "Table[Memory]": "per_device(Memory, "}.get(result, f"one({result}, ")
+            "Table[Memory]": "per_device(Memory, ", "Table[LookupRate]": "rates("}.get(result, f"one({result}, ")
     place = "" if "device" not in operands else "devices, " if "*" in operands else "(device,), "
     place = place or ("" if result.startswith("Table") else "(), ")
+    subject = "model, " if "model" in operands else ""
     lines = [wrapped(f"def {command}(", f"{words}){KEPT}->{KEPT}{result}:", len(f"def {command}(")), f'    """{summary}.', ""]
     lines += [wrapped(f"    {keyword(n)}: ", text) for n, _, _, text in options]
-    lines += ['    """', wrapped("    return " + call, f'"{command}", model, {place}{{{given}}})')]
+    lines += ['    """', wrapped("    return " + call, f'"{command}", {subject}{place}{{{given}}})')]
     return "\n".join(lines) + "\n"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 _WHERE = {
     "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
     "watch": "centimani.watching",
-    **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain"),
-                    "centimani.questions"),
+    **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain",
+                      "lookups"), "centimani.questions"),
     **dict.fromkeys(("models", "devices", "version", "answer"), "centimani.library"),
     "CentimaniError": "centimani.library",
 }

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
 
-from .results import Ranked, Table, from_json
+from .results import LookupRate, Ranked, Table, from_json
 
 T = TypeVar("T")
 
@@ -147,6 +147,13 @@ def per_device(kind: Type[T], command: str, model: Model, devices: Sequence[str]
 def ranking(command: str, model: Model, options: Mapping[str, Any]) -> Table[Ranked]:
     result = ask(command, model, options)
     return Table([from_json(Ranked, {"model": result.get("model"), **row}) for row in result.get("ranking", [])])
+
+
+def rates(command: str, devices: Sequence[str], options: Mapping[str, Any]) -> Table[LookupRate]:
+    """Rates of the devices, or of all that are known; those without a prediction have a reason."""
+    asked = [["--device", d] for d in devices] or [[]]
+    found = [json.loads(answer(command, "--json", *device, *_words(options))[0])["devices"] for device in asked]
+    return Table([from_json(LookupRate, row) for rows in found for row in rows])
 
 
 def models() -> List[Dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from .library import Model, one, per_device, ranking
-from .results import Batch, Explanation, Fit, Graph, Memory, Plan, Prediction, Ranked, Scale, Table
+from .library import Model, one, per_device, ranking, rates
+from .results import Batch, Explanation, Fit, Graph, LookupRate, Memory, Plan, Prediction, Ranked, Scale, Table
 
 
 def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -721,3 +721,19 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
         "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
         "--what-if": what_if})
+
+
+def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,
+            points: Optional[int] = None, bits: Optional[int] = None,
+            grid: Optional[str] = None) -> Table[LookupRate]:
+    """Predict random look-ups per second in tables of cross sections (XSBench), on one device or all.
+
+    visited: nuclides that a look-up visits on average (default 55.7: the materials of XSBench's large reactor)
+    nuclides: nuclides in the tables (default 355)
+    points: points of a nuclide's grid (default 11303)
+    bits: bits of a number: 32 or 64 (default)
+    grid: unionized (default: one search per look-up, and an index for each nuclide) or nuclide (one search per
+        nuclide)
+    """
+    return rates("lookups", devices, {"--visited": visited, "--nuclides": nuclides, "--points": points,
+        "--bits": bits, "--grid": grid})

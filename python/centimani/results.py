@@ -81,6 +81,20 @@ class Ranked(Prediction):
 
 
 @dataclass
+class LookupRate(Shown):
+    """Random look-ups per second of a device, or the reason why they are not predicted."""
+    device: str = ""
+    lookups_s: Optional[float] = None
+    lookups_s_low: Optional[float] = None
+    lookups_s_high: Optional[float] = None
+    limited_by: Optional[str] = None
+    table_bytes: Optional[float] = None
+    traffic_bytes: Optional[float] = None
+    reason: Optional[str] = None
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass
 class Memory(Shown):
     """Whether a step fits, and what the memory is used for."""
     model: str = ""
@@ -226,6 +240,9 @@ COLUMNS: Dict[type, Sequence[Column]] = {
     Memory: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
              ("needs", lambda r: bytes_text(r.peak_bytes)),
              ("fits", lambda r: yes_no(r.fits)), ("most at", lambda r: r.peak_op or "-")),
+    LookupRate: (("device", lambda r: r.device), ("look-ups/s", lambda r: number(r.lookups_s)),
+                 ("from", lambda r: number(r.lookups_s_low)), ("to", lambda r: number(r.lookups_s_high)),
+                 ("limited by", lambda r: r.limited_by or "-"), ("not predicted", lambda r: r.reason or "")),
 }
 COLUMNS[Fit] = tuple(COLUMNS[Memory][:-1]) + (
     ("probability", lambda r: f"{100 * r.probability:.0f} %"),

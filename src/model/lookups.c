@@ -2,11 +2,11 @@
 /*
  * lookups.c - random look-ups per second: the longest of three times.
  *
- * Bandwidth: the bytes that caches do not have. A cache holds the upper levels of the searches and, of all other data,
- * its share of the tables. Latency: reads that depend on each other, over the chains that run at the same time.
- * Instructions: those of the searches and of the interpolations, over what all cores start. docs/lookups.md derives
- * the terms. Devices with memory in their cores are taken to bring each look-up to the core that has its data, at no
- * cost.
+ * Bandwidth: the bytes that caches do not have, at the part of the memory's bandwidth that random reads reach. A cache
+ * holds the upper levels of the searches and, of all other data, its share of the tables. Latency: reads that depend on
+ * each other, over the chains that run at the same time. Instructions: those of the searches and of the interpolations,
+ * over what all cores start. docs/lookups.md derives the terms. Devices with memory in their cores are taken to bring
+ * each look-up to the core that has its data, at no cost.
  */
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define INDEX_BYTES  4   /* of a position in a nuclide's grid */
 #define STEP_COUNT   7   /* instructions of a step of a search: load, compare, two selects, add, shift, branch */
 #define POINT_COUNT  45  /* 12 loads, 6 addresses, 2 differences, division 8, interpolation 10, sums 5, loop 2 */
-#define SPREAD       2.0 /* assumed: the two published results differ by factors of 1.2 and 1.5 (docs/lookups.md) */
+#define SPREAD       5.3 /* results that no number is from are off by 0.86 and 2.2 times (docs/lookups.md) */
 
 double cm__sectors_touched(int64_t span, int64_t stride, int64_t sector)
 {
@@ -126,11 +126,12 @@ static double traffic(const question *q)
     return point_bytes(q) * missed + searches_of(q) * search_bytes(q);
 }
 
-/* Memory and cache transfer at the same time. */
+/* Memory and cache transfer at the same time. Every read passes the cache, each step of a search as one sector. */
 static double transfer_time(const question *q)
 {
-    double memory = q->memory->bw_bytes_s.known ? traffic(q) / q->memory->bw_bytes_s.value : NAN;
-    double cache = q->cache_bytes > 0 ? point_bytes(q) / q->cache_bytes_s : 0;
+    double memory = q->memory->bw_bytes_s.known ? traffic(q) / (q->known->reached * q->memory->bw_bytes_s.value) : NAN;
+    double passing = point_bytes(q) + searches_of(q) * steps_of(q) * q->known->sector_bytes;
+    double cache = q->cache_bytes > 0 ? passing / q->cache_bytes_s : 0;
     double longest = fmax(memory, cache); /* ignores an unknown one */
     return longest > 0 ? longest : NAN;
 }

@@ -7,7 +7,8 @@
 
 typedef struct cm__known_lookup {
     const char *device_class;
-    double      cycles, chains, sector_bytes, lanes, usable, clock_hz; /* clock_hz NAN: from the profile */
+    double      cycles, chains, sector_bytes, lanes, usable, reached;
+    double      clock_hz; /* NAN: from the profile */
     const char *source;
 } cm__known_lookup;
 

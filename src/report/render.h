@@ -45,6 +45,7 @@ void cm__devices_json(cm__ctx *ctx, const cm__devices_report *report, FILE *out)
 void cm__devices_csv(cm__ctx *ctx, const cm__devices_report *report, FILE *out);
 void cm__lookups_text(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
 void cm__lookups_json(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
+void cm__lookups_csv(cm__ctx *ctx, const cm__lookups_report *report, FILE *out);
 void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__calibrate_json(cm__ctx *ctx, const cm__calibrate_report *report, FILE *out);
 void cm__fit_text(cm__ctx *ctx, const cm__fit_report *report, FILE *out);

@@ -51,6 +51,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                         .graph = cm__graph_csv,
                         .models = cm__models_csv,
                         .devices = cm__devices_csv,
+                        .lookups = cm__lookups_csv,
                         .fit = cm__fit_csv,
                         .predict = cm__predict_csv,
                         .memory = cm__memory_csv,

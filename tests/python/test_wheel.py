@@ -32,13 +32,16 @@ for shown in (centimani.fits("gpt2", "nvidia-h200"), centimani.graph("resnet50")
     assert shown._repr_html_().startswith("<table>"), shown
 alone, two = centimani.predict("gpt2", "nvidia-h200", batch=8)[0], centimani.predict("gpt2", "nvidia-h200", batch=8, n=2)[0]
 assert two.step_time_s > alone.step_time_s, "the gradients' sum costs time"
+rates = centimani.lookups("nvidia-h200", "sambanova-sn30", visited=20)
+assert rates[0].lookups_s > centimani.lookups("nvidia-h200", visited=40)[0].lookups_s, "more nuclides take longer"
+assert rates[1].lookups_s is None and "class rdu" in rates[1].reason and "nvidia-h200" in str(rates), rates
 try:
     centimani.rank("resnet50", objectiv="price")
 except TypeError as error:
     assert "objectiv" in str(error)
 else:
     raise SystemExit("a misspelt option was accepted")
-for name in ("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain"):
+for name in ("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain", "lookups"):
     function = getattr(centimani, name)
     for word, parameter in inspect.signature(function).parameters.items():
         assert parameter.annotation is not inspect.Parameter.empty, (name, word)

@@ -124,6 +124,7 @@ static const char *close_stream(cm__ctx *ctx, stream *s)
     }
 CSV(models, cm__models_report, "models")
 CSV(devices, cm__devices_report, "devices clusters")
+CSV(lookups, cm__lookups_report, "devices")
 CSV(fit, cm__fit_report, "classes")
 CSV(predict, cm__predict_report, "ops missing")
 CSV(memory, cm__memory_report, "")

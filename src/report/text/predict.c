@@ -142,7 +142,10 @@ static void print_loading(cm__ctx *ctx, const cm_prediction_info *i, FILE *out)
                 cm__si_small(buf, sizeof buf, l->epoch_samples / i->throughput_samples_s),
                 cm__cell_count(ctx, (int64_t)(l->epoch_samples + 0.5)),
                 compiling ? cm__format(ctx, "; the first takes %s longer to compile", compiling) : "");
-    else if (compiling) fprintf(out, "%-*s%s before the first step\n", LABEL_WIDTH, "compiling", compiling);
+    else if (compiling) cm__print_note(
+            ctx, out, "", "compiling", LABEL_WIDTH,
+            cm__format(ctx, "%s before the first step, as published for one network ('devices show' names it)",
+                       compiling));
 }
 
 static const char *const launch_units[CM_STYLES] = {[CM_STYLE_KERNELS] = "kernels",
