@@ -27,8 +27,8 @@ void cm__lengths_check(cm__ctx *ctx, double mean, int64_t longest)
 {
     if (!longest) cm__fail(ctx, CM_ERR_ARGUMENT, "--tokens-per-sample: the model has no sequences");
     if (mean > (double)longest)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "a mean of %g tokens per sample exceeds the longest sample of %lld (--seq)", mean,
-                 (long long)longest);
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a mean of %g tokens per sample exceeds the longest sample of %lld (--seq)",
+                 mean, (long long)longest);
 }
 
 int64_t cm__samples_per_row(const cm__by_length *b)
