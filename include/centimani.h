@@ -154,6 +154,9 @@ typedef struct cm_load_options {
     cm_samples  samples; /* with `tokens` */
 } cm_load_options;
 
+/* Tokens that one sample counts as, without padding: the mean, or `seq` if all have one length or a sample is a row. */
+double cm_load_tokens(const cm_load_options *load, int64_t seq);
+
 /*
  * Read a model. `spec` is a named model, a path to an .onnx file, a Hugging Face config.json or a captured PyTorch step
  * (.cmt.json), or a one-line description such as "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200" or
@@ -985,6 +988,9 @@ typedef struct cm_search_options {
     const volatile bool *stop; /* set it to true to end the search with the best plans so far; NULL: never */
     bool             distinct; /* only the best of all plans with the same tp, cp, pp, ep and micro-batch */
     bool             async_tensor; /* tensor-parallel plans exchange pieces while products compute the others */
+    /* with load.tokens > 0, the model and options that `forward` was loaded with: samples of several lengths */
+    const char      *model;
+    cm_load_options  load;
 } cm_search_options;
 
 typedef struct cm_found {
@@ -1090,11 +1096,12 @@ typedef struct cm_ranking_info {
     const char *model;
     cm_objective objective;
     double      job_samples;      /* NAN: no job was given */
-    double      tokens_per_sample; /* 0: samples are not sequences of tokens */
+    double      tokens_per_sample; /* without padding; 0: samples are not sequences of tokens */
     const char *job;              /* the job in words; NULL: none */
     bool        job_assumed;      /* the objective needs a job and none was given, so a default is used */
     int32_t     left_out;         /* devices excluded by `vendor` or `where` */
     const cm_rank_entry *baseline; /* NULL: none */
+    int64_t     seq;              /* tokens of the longest sample; 0: samples are not sequences of tokens */
 } cm_ranking_info;
 
 typedef struct cm_ranking cm_ranking;

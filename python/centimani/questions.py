@@ -392,10 +392,10 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
-def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
-         precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-         recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-         logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
+         dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
+         loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
+         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -418,6 +418,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
 
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16, amp-fp16, bf16, fp16 or fp8 (default: the usual one on each device)
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -487,26 +489,28 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     port_hours: engineering hours to port the model from the baseline
     rate: cost of one engineering hour
     """
-    return ranking("rank", model, {"--seq": seq, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
-        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
-        "--objective": objective, "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
-        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
-        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
-        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
-        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
-        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
-        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
-        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
+    return ranking("rank", model, {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
+        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
+        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
+        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
+        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
+        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
+        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
+        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
+        "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
-          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
-          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-          loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+          tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
+          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
+          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
+          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -523,6 +527,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
 
     batch: samples per replica (default 1); see also --global-batch
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -570,19 +576,21 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
-    return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
-        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--overlap": overlap,
-        "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+    return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq,
+        "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
+        "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
+        "--what-if": what_if})
 
 
-def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[Mapping[str, int]] = None,
+def plan(model: Model, device: str, *, seq: Optional[int] = None,
+         tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
@@ -596,6 +604,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
+    tokens_per_sample: mean tokens of samples of which the longest has --seq: padded (default; to the longest of a
+        micro-batch), unpadded or packed (rows of --seq tokens, attention inside the samples)
     dim: size of a free dimension of a model file; may be repeated
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
@@ -630,13 +640,13 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
         launch
     price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
     """
-    return one(Plan, "plan", model, (device,), {"--seq": seq, "--dim": dim, "--precision": precision,
-        "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel, "--logits": logits,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
-        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
-        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
+    return one(Plan, "plan", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
+        "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
+        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
+        "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
+        "--async-tp": async_tp, "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto,
+        "--distinct": distinct, "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,

@@ -65,12 +65,22 @@ static void check_products(cm__ctx *ctx, const cm__facts *f, int32_t tp)
                  "convolutions or recurrent layers; --dp divides its samples", tp);
 }
 
+/* A state is passed on from token to token: devices that share a sequence would have to wait for each other. */
+static void check_states(cm__ctx *ctx, const cm_graph *g, int32_t cp)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == CM_OP_STATE_SPACE)
+            cm__fail(ctx, CM_ERR_UNSUPPORTED, "--cp %d: state-space layers whose tokens devices share are not modelled",
+                     cp);
+}
+
 void cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *p)
 {
     bool            attends = false;
     const cm__facts facts = cm__facts_of(g);
     if (p->ep > 1) check_experts(ctx, g, p->ep);
     if (p->tp > 1) check_products(ctx, &facts, p->tp);
+    if (p->cp > 1) check_states(ctx, g, p->cp);
     for (int32_t i = 0; i < facts.attention_end && (p->tp > 1 || p->cp > 1); i++) {
         const cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_ATTENTION || n->phase != CM_FORWARD || cm__in(g, n, 0)->rank < 3) continue;

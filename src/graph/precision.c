@@ -155,13 +155,20 @@ static const cm_node *find_head(const cm_graph *g)
     return count > 1 ? last : NULL;
 }
 
+/* Whether a tensor is a weight in the type that it is computed in: under autocast the cast of a trained one, or a frozen
+   one, which is stored so. */
+static bool is_weight(const lowering *l, const cm_tensor *t)
+{
+    bool parameter = t->role == CM_ROLE_PARAMETER && (!l->autocast || (t->frozen && t->dtype != CM_FP32));
+    return parameter || (l->autocast && t->role == CM_ROLE_CAST) || t->dtype == CM_FP8;
+}
+
 /* Cast the operands of a product with a parameter to 8 bits. */
 static void narrow_product(lowering *l, const cm_node *n, int32_t *inputs)
 {
     bool product = l->eight_bit && cm__class(n) == CM_CLASS_GEMM && n->n_inputs >= 2 && inputs[1] >= 0 && n != l->head;
     bool stored = product && cm__t(l->out, inputs[1])->dtype == CM_FP8;
-    cm_role role = l->autocast ? CM_ROLE_CAST : CM_ROLE_PARAMETER;
-    if (!product || (!stored && cm__t(l->out, inputs[1])->role != role)) return;
+    if (!product || !is_weight(l, cm__t(l->out, inputs[1]))) return;
     for (int32_t i = 0; i < (stored ? 1 : 2); i++)
         inputs[i] = cast(l, inputs[i], CM_FP8, i ? CM_ROLE_CAST : CM_ROLE_ACTIVATION);
 }

@@ -8,7 +8,8 @@
 const char *const cm__activation_names[] = {
     [CM__ACT_GELU] = "gelu",           [CM__ACT_GELU_NEW] = "gelu_new",     [CM__ACT_GELU_FAST] = "gelu_fast",
     [CM__ACT_GELU_TANH] = "gelu_pytorch_tanh", [CM__ACT_QUICK_GELU] = "quick_gelu", [CM__ACT_RELU] = "relu",
-    [CM__ACT_SILU] = "silu",           [CM__ACT_TANH] = "tanh",             [CM__ACTS] = NULL,
+    [CM__ACT_SILU] = "silu",           [CM__ACT_TANH] = "tanh",             [CM__ACT_RELU2] = "relu2",
+    [CM__ACTS] = NULL,
 };
 
 /* ---- names and leaves ------------------------------------------------------------------------------------------- */
@@ -176,6 +177,12 @@ static int32_t quick_gelu(cm__builder *b, const char *part, int32_t x)
     return cm__b_binary(b, CM_OP_MUL, part, "gate", x, y);
 }
 
+static int32_t squared_relu(cm__builder *b, const char *part, int32_t x)
+{
+    x = cm__b_unary(b, CM_OP_RELU, part, NULL, x);
+    return cm__b_binary(b, CM_OP_MUL, part, "square", x, x);
+}
+
 int32_t cm__b_activation(cm__builder *b, const char *part, int32_t x, int64_t kind)
 {
     static const struct {
@@ -186,6 +193,7 @@ int32_t cm__b_activation(cm__builder *b, const char *part, int32_t x, int64_t ki
         [CM__ACT_GELU_FAST] = {0, gelu_fast},      [CM__ACT_GELU_TANH] = {CM_OP_GELU, NULL},
         [CM__ACT_QUICK_GELU] = {0, quick_gelu},    [CM__ACT_RELU] = {CM_OP_RELU, NULL},
         [CM__ACT_SILU] = {CM_OP_SILU, NULL},       [CM__ACT_TANH] = {CM_OP_TANH, NULL},
+        [CM__ACT_RELU2] = {0, squared_relu},
     };
     return rows[kind].written_out ? rows[kind].written_out(b, part, x) : cm__b_unary(b, rows[kind].op, part, NULL, x);
 }

@@ -13,7 +13,7 @@
 
 /* Activations, by the names that Hugging Face uses. */
 enum { CM__ACT_GELU, CM__ACT_GELU_NEW, CM__ACT_GELU_FAST, CM__ACT_GELU_TANH, CM__ACT_QUICK_GELU, CM__ACT_RELU,
-       CM__ACT_SILU, CM__ACT_TANH, CM__ACTS };
+       CM__ACT_SILU, CM__ACT_TANH, CM__ACT_RELU2, CM__ACTS };
 extern const char *const cm__activation_names[]; /* ends with NULL */
 
 typedef struct cm__builder {

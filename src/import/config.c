@@ -80,7 +80,7 @@ static void read_projection(cm__ctx *ctx, const json_t *config, cm__transformer 
     cm__field_set(ctx, t, cm__field_find(cm__span_of("activation")), cm__span_of(text));
 }
 
-static void refuse_settings(cm__ctx *ctx, const json_t *config)
+static void refuse_settings(cm__ctx *ctx, const json_t *config, bool hybrid)
 {
     static const char *const unsupported[] = {"add_cross_attention", "_remove_final_layer_norm"};
     for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++) {
@@ -90,7 +90,8 @@ static void refuse_settings(cm__ctx *ctx, const json_t *config)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "only false is supported");
     }
     const char *positions = text_at(ctx, config, "position_embedding_type");
-    if (positions && strcmp(positions, "absolute")) {
+    bool        known = hybrid && positions && (strcmp(positions, "rope") == 0 || strcmp(positions, "nope") == 0);
+    if (positions && strcmp(positions, "absolute") && !known) {
         cm__place(ctx, "key 'position_embedding_type'");
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "'%.64s': only 'absolute' is supported", positions);
     }
@@ -183,7 +184,7 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     if (type->family == CM__T5) read_projection(ctx, config, &t);
     else if (!guessed) read_labels(ctx, config, &t);
     cm__config_finish(ctx, config, &t);
-    refuse_settings(ctx, config);
+    refuse_settings(ctx, config, t.family == CM__HYBRID);
     read_head(ctx, config, &t);
     cm__place(ctx, "model_type '%s'", type->model_type);
     t.positions -= type->positions_offset;
@@ -201,6 +202,9 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
         cm__warn(g, "sequence length %lld assumed; the config allows up to %lld: --seq N", (long long)t.seq,
                  (long long)t.positions);
     if (guessed) cm__warn(g, "model_type '%.64s' is not known: %s", text_at(ctx, config, "model_type"), guesses);
+    if (t.family == CM__HYBRID)
+        cm__warn(g, "state-space layers run in the fused kernels of mamba-ssm or flash-linear-attention; their "
+                    "products are timed as batched ones, and none was measured");
     if (t.mtp)
         cm__warn(g, "with the config's %lld module(s) that predict further tokens; Hugging Face's code leaves them out",
                  (long long)t.mtp);

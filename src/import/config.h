@@ -4,6 +4,7 @@
 #define CM_IMPORT_CONFIG_H
 
 #include "base/json.h"
+#include "graph/state_space.h"
 #include "import/transformer.h"
 
 typedef struct cm__config_key {
@@ -36,5 +37,8 @@ const cm__config_type *cm__config_guess(const json_t *config);
 const char *cm__config_guess_read(cm__ctx *ctx, const json_t *config, cm__transformer *t);
 /* Fields that follow from several keys: shared experts, windows by layer, the towers of CLIP. */
 void cm__config_finish(cm__ctx *ctx, const json_t *config, cm__transformer *t);
+
+/* config_hybrid.c: the pattern of layers and the sizes of a model with state-space layers. */
+void cm__config_hybrid(cm__ctx *ctx, const json_t *config, cm__transformer *t);
 
 #endif

@@ -252,4 +252,5 @@ void cm__config_finish(cm__ctx *ctx, const json_t *config, cm__transformer *t)
     if (t->family == CM__DEEPSEEK) read_count(ctx, config, "num_nextn_predict_layers", t, "mtp");
     if (t->window) read_layer_types(config, t);
     if (t->family == CM__CLIP) read_towers(ctx, config, t);
+    if (t->family == CM__HYBRID) cm__config_hybrid(ctx, config, t);
 }

@@ -285,6 +285,62 @@ static const cm__config_key clip[] = {
     {"", "layers", "12"}, {"", "hidden", "768"}, {"", "heads", "12"}, {"", "ffn", "3072"},
     {"projection_dim", "projection", "512"}, {"", "positions", "77"}, END};
 
+/* ---- with state-space layers: config_hybrid.c reads the pattern of layers and the state's width ------------------ */
+
+#define MAMBA_KEYS                                                                                                     \
+    {"mamba_n_heads", "state_heads", "128"}, {"mamba_n_groups", "state_groups", "1"},                                  \
+    {"mamba_d_state", "state_size", "256"}, {"mamba_d_conv", "state_conv", "4"},                                       \
+    {"mamba_chunk_size", "state_chunk", "256"}, {"mamba_conv_bias", "conv_bias", "1"},                                 \
+    {"mamba_proj_bias", "state_bias", "0"}
+#define HYBRID_KEYS                                                                                                    \
+    LLAMA_KEYS, {"num_key_value_heads", "kv_heads", "8"}, {"intermediate_size", "ffn", "14336"},                       \
+    {"attention_bias", "qkv_bias", "0"}, {"attention_bias", "out_bias", "0"}, {"mlp_bias", "mlp_bias", "0"}
+
+static const cm__config_key bamba[] = {
+    {"", "rotary", "0.5"}, HYBRID_KEYS, MAMBA_KEYS, {"vocab_size", "vocab", "128000"},
+    {"max_position_embeddings", "positions", "262144"}, END};
+
+static const cm__config_key falcon_h1[] = {
+    HYBRID_KEYS, MAMBA_KEYS, {"mamba_rms_norm", "state_norm", "0"}, {"vocab_size", "vocab", "128000"},
+    {"max_position_embeddings", "positions", "8192"}, END};
+
+static const cm__config_key granite_hybrid[] = {
+    HYBRID_KEYS, MAMBA_KEYS, {"num_key_value_heads", "kv_heads", NULL}, {"num_local_experts", "experts", "8"},
+    {"num_experts_per_tok", "top_k", "2"}, {"intermediate_size", "expert_ffn", "11008"},
+    {"shared_intermediate_size", "shared_ffn", "1024"}, {"vocab_size", "vocab", "32000"},
+    {"max_position_embeddings", "positions", "2048"}, END};
+
+static const cm__config_key jamba[] = {
+    {"", "rotary", "0"}, {"", "state_kind", "mamba"}, {"", "state_norm", "0"}, HYBRID_KEYS,
+    {"mamba_d_state", "state_size", "16"}, {"mamba_d_conv", "state_conv", "4"},
+    {"mamba_conv_bias", "conv_bias", "1"}, {"mamba_proj_bias", "state_bias", "0"}, {"num_experts", "experts", "16"},
+    {"num_experts_per_tok", "top_k", "2"}, {"expert_layer_period", "expert_every", "2"},
+    {"vocab_size", "vocab", "65536"}, {"max_position_embeddings", "positions", "262144"}, END};
+
+static const cm__config_key nemotron_h[] = {
+    {"", "rotary", "0"}, {"", "gated", "0"}, HYBRID_KEYS, {"head_dim", "head_dim", "128"},
+    {"intermediate_size", "ffn", "21504"}, {"mlp_hidden_act", "activation", "relu2"},
+    {"mamba_num_heads", "state_heads", "128"}, {"mamba_head_dim", "state_dim", "64"}, {"n_groups", "state_groups", "8"},
+    {"ssm_state_size", "state_size", "128"}, {"conv_kernel", "state_conv", "4"}, {"chunk_size", "state_chunk", "128"},
+    {"use_conv_bias", "conv_bias", "1"}, {"use_bias", "state_bias", "0"}, {"n_routed_experts", "experts", NULL},
+    {"num_experts_per_tok", "top_k", NULL}, {"moe_intermediate_size", "expert_ffn", NULL},
+    {"moe_shared_expert_intermediate_size", "shared_ffn", NULL}, {"vocab_size", "vocab", "131072"},
+    {"max_position_embeddings", "positions", "4096"}, END};
+
+static const cm__config_key qwen3_next[] = {
+    {"", "state_kind", "delta"}, {"", "conv_bias", "0"}, {"", "query_gate", "1"}, {"", "qk_norm", "1"},
+    {"", "shared_gate", "1"}, LLAMA_KEYS,
+    {"num_hidden_layers", "layers", "48"}, {"hidden_size", "hidden", "2048"}, {"num_attention_heads", "heads", "16"},
+    {"num_key_value_heads", "kv_heads", "2"}, {"head_dim", "head_dim", "256"}, {"intermediate_size", "ffn", "5632"},
+    {"partial_rotary_factor", "rotary", "0.25"}, {"linear_num_value_heads", "state_heads", "32"},
+    {"linear_value_head_dim", "state_dim", "128"}, {"linear_num_key_heads", "state_groups", "16"},
+    {"linear_key_head_dim", "state_size", "128"}, {"linear_conv_kernel_dim", "state_conv", "4"},
+    {"num_experts", "experts", "512"}, {"num_experts_per_tok", "top_k", "10"},
+    {"moe_intermediate_size", "expert_ffn", "512"}, {"shared_expert_intermediate_size", "shared_ffn", "512"},
+    {"decoder_sparse_step", "expert_every", "1"}, {"attention_bias", "qkv_bias", "0"},
+    {"attention_bias", "out_bias", "0"}, {"vocab_size", "vocab", "151936"},
+    {"max_position_embeddings", "positions", "32768"}, END};
+
 const cm__config_type cm__config_types[] = {
     {"gpt2", CM__GPT2, gpt2, 2048, 0},          {"bert", CM__BERT, bert, 512, 0},
     {"roberta", CM__ROBERTA, roberta, 512, 2},  {"distilbert", CM__DISTILBERT, distilbert, 512, 0},
@@ -301,6 +357,9 @@ const cm__config_type cm__config_types[] = {
     {"deepseek_v3", CM__DEEPSEEK, deepseek_v3, 2048, 0}, {"gpt_oss", CM__GPT_OSS, gpt_oss, 2048, 0},
     {"phi", CM__PHI, phi, 2048, 0},             {"phi3", CM__PHI3, phi3, 2048, 0},
     {"dinov2", CM__DINOV2, dinov2, 0, 0},       {"whisper", CM__WHISPER, whisper, 448, 0},
-    {"clip", CM__CLIP, clip, 0, 0},
+    {"clip", CM__CLIP, clip, 0, 0},             {"bamba", CM__HYBRID, bamba, 2048, 0},
+    {"falcon_h1", CM__HYBRID, falcon_h1, 2048, 0}, {"granitemoehybrid", CM__HYBRID, granite_hybrid, 2048, 0},
+    {"jamba", CM__HYBRID, jamba, 2048, 0},      {"nemotron_h", CM__HYBRID, nemotron_h, 2048, 0},
+    {"qwen3_next", CM__HYBRID, qwen3_next, 2048, 0},
 };
 const int32_t cm__n_config_types = sizeof cm__config_types / sizeof *cm__config_types;

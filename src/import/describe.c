@@ -16,7 +16,7 @@ static const char *const family_kinds[CM__FAMILIES] = {
     [CM__T5] = "t5", [CM__OPT] = "opt", [CM__NEOX] = "neox", [CM__LLAMA] = "llama", [CM__MISTRAL] = "mistral",
     [CM__QWEN2] = "qwen2", [CM__MIXTRAL] = "mixtral", [CM__VIT] = "vit", [CM__QWEN3] = "qwen3", [CM__GEMMA] = "gemma",
     [CM__DEEPSEEK] = "deepseek", [CM__GPT_OSS] = "gpt-oss", [CM__PHI] = "phi", [CM__PHI3] = "phi3",
-    [CM__DINOV2] = "dinov2", [CM__WHISPER] = "whisper", [CM__CLIP] = "clip",
+    [CM__DINOV2] = "dinov2", [CM__WHISPER] = "whisper", [CM__CLIP] = "clip", [CM__HYBRID] = "hybrid",
 };
 
 static int shown(cm__span s) { return (int)(s.length > SHOWN ? SHOWN : s.length); }
@@ -231,12 +231,14 @@ static cm_graph *describe_transformer(cm__description *d, cm__family family, con
 static const char *field_text(cm__ctx *ctx, const cm__transformer *t, const cm__field *field)
 {
     if (field->kind == CM__FIELD_RATIO) return cm__format(ctx, "%.9g", cm__field_ratio(t, field));
+    if (field->kind == CM__FIELD_TEXT) return cm__field_string(t, field);
     int64_t n = cm__field_int(t, field);
     return field->kind == CM__FIELD_CHOICE ? field->names[n] : cm__format(ctx, "%lld", (long long)n);
 }
 
 static bool differs(const cm__transformer *a, const cm__transformer *b, const cm__field *field)
 {
+    if (field->kind == CM__FIELD_TEXT) return strcmp(cm__field_string(a, field), cm__field_string(b, field)) != 0;
     return field->kind == CM__FIELD_RATIO ? cm__field_ratio(a, field) != cm__field_ratio(b, field)
                                           : cm__field_int(a, field) != cm__field_int(b, field);
 }
@@ -244,19 +246,22 @@ static bool differs(const cm__transformer *a, const cm__transformer *b, const cm
 /* Write the main sizes first, then every field whose value does not follow from them. */
 const char *cm__transformer_text(cm__ctx *ctx, const cm__transformer *t)
 {
-    static const char *const always[] = {"layers", "hidden", "heads", "seq", "vocab", "image", "patch"};
+    static const char *const always[] = {"layers", "hidden", "heads", "seq", "vocab", "image", "patch",
+                                         "state_kind", "state_dim"};
     cm__transformer guess = cm__transformer_defaults(t->family);
     const char     *text = cm__format(ctx, "%s:", family_kinds[t->family]);
-    uint64_t        first = 0;
+    const cm__field *first[sizeof always / sizeof *always];
     for (size_t i = 0; i < sizeof always / sizeof *always; i++) {
         const cm__field *field = cm__field_find(cm__span_of(always[i]));
         memcpy((char *)&guess + field->offset, (const char *)t + field->offset, sizeof(int64_t));
-        first |= (uint64_t)1 << (field - cm__fields);
+        first[i] = field;
     }
     cm__transformer_derive(&guess);
     for (int32_t i = 0; i < cm__n_fields; i++) {
         const cm__field *field = &cm__fields[i];
-        if (!reads(t->family, field) || (!(first >> i & 1) && !differs(t, &guess, field))) continue;
+        bool             main = false;
+        for (size_t k = 0; k < sizeof first / sizeof *first; k++) main |= first[k] == field;
+        if (!reads(t->family, field) || (!main && !differs(t, &guess, field))) continue;
         text = cm__format(ctx, "%s%s%s=%s", text, i ? "," : "", field->key, field_text(ctx, t, field));
     }
     return text;

@@ -8,6 +8,8 @@
 
 #include <string.h>
 #include "base/text.h"
+#include "graph/state_space.h"
+#include "import/transformer_parts.h"
 
 #define LAYERS_LIMIT 1000                  /* the deepest published model, DeepNet, has as many */
 #define SIZE_LIMIT ((int64_t)1 << 20)      /* of any width */
@@ -20,12 +22,15 @@ static const char *const norm_names[] = {[CM__NORM_LAYER] = "layer", [CM__NORM_R
 static const char *const head_names[] = {
     [CM__HEAD_LM] = "lm", [CM__HEAD_MLM] = "mlm", [CM__HEAD_CLASSIFIER] = "classifier", [CM__HEAD_NONE] = "none", NULL};
 
+static const char *const state_names[] = {
+    [CM__SCAN_MAMBA2] = "mamba2", [CM__SCAN_MAMBA] = "mamba", [CM__SCAN_DELTA] = "delta", NULL};
+
 #define BIT(family) (1u << CM__##family)
 #define ANY ((1u << CM__FAMILIES) - 1)
 #define IMAGE (BIT(VIT) | BIT(DINOV2))
 #define PAIR (BIT(T5) | BIT(WHISPER))
 #define TEXT (ANY & ~IMAGE)
-#define MOE (BIT(MIXTRAL) | BIT(QWEN3) | BIT(DEEPSEEK) | BIT(GPT_OSS))
+#define MOE (BIT(MIXTRAL) | BIT(QWEN3) | BIT(DEEPSEEK) | BIT(GPT_OSS) | BIT(HYBRID))
 #define GATED (BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN2) | BIT(GEMMA) | BIT(PHI3) | MOE)
 #define GQA (BIT(GPT2) | BIT(PHI) | (GATED & ~BIT(DEEPSEEK)))
 #define WINDOWED (GATED & ~(BIT(LLAMA) | BIT(DEEPSEEK)))
@@ -35,6 +40,8 @@ static const char *const head_names[] = {
 #define FLAG(field, who) {#field, offsetof(cm__transformer, field), CM__FIELD_FLAG, 0, 1, NULL, who}
 #define CHOICE(field, names, who) {#field, offsetof(cm__transformer, field), CM__FIELD_CHOICE, 0, 0, names, who}
 #define RATIO(field, who) {#field, offsetof(cm__transformer, field), CM__FIELD_RATIO, 0, 1, NULL, who}
+
+#define TEXTUAL(field, who) {#field, offsetof(cm__transformer, field), CM__FIELD_TEXT, 0, 0, NULL, who}
 
 /* In the order in which a description lists them. */
 const cm__field cm__fields[] = {
@@ -46,7 +53,7 @@ const cm__field cm__fields[] = {
     COUNT(head_dim, 1, SIZE_LIMIT, BIT(T5) | GQA),
     COUNT(ffn, 1, 16 * SIZE_LIMIT, ANY),
     COUNT(seq, 1, SEQ_LIMIT, TEXT),
-    COUNT(past, 0, SEQ_LIMIT, GQA | BIT(NEOX) | BIT(OPT) | BIT(DEEPSEEK)),
+    COUNT(past, 0, SEQ_LIMIT, (GQA & ~BIT(HYBRID)) | BIT(NEOX) | BIT(OPT) | BIT(DEEPSEEK)),
     COUNT(vocab, 0, (int64_t)1 << 31, TEXT),
     COUNT(positions, 1, SEQ_LIMIT, LEARNED),
     COUNT(types, 0, SIZE_LIMIT, BIT(BERT) | BIT(ROBERTA)),
@@ -77,6 +84,15 @@ const cm__field cm__fields[] = {
     COUNT(patch, 1, 1 << 16, IMAGE | BIT(CLIP)),
     COUNT(channels, 1, SIZE_LIMIT, IMAGE | BIT(CLIP) | BIT(WHISPER)),
     COUNT(labels, 1, SIZE_LIMIT, LABELLED),
+    TEXTUAL(pattern, BIT(HYBRID)),
+    CHOICE(state_kind, state_names, BIT(HYBRID)),
+    COUNT(state_heads, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_dim, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_groups, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_size, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_conv, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_chunk, 1, SIZE_LIMIT, BIT(HYBRID)),
+    COUNT(state_rank, 1, SIZE_LIMIT, BIT(HYBRID)),
     CHOICE(head, head_names, ANY),
     CHOICE(norm, norm_names, BIT(GPT2)),
     CHOICE(activation, cm__activation_names, ANY),
@@ -86,7 +102,11 @@ const cm__field cm__fields[] = {
     FLAG(scaled, BIT(GEMMA)),
     FLAG(softcap, BIT(GEMMA)),
     FLAG(shared_gate, MOE),
-    FLAG(gated, BIT(T5) | BIT(DINOV2)),
+    FLAG(gated, BIT(T5) | BIT(DINOV2) | BIT(HYBRID)),
+    FLAG(state_norm, BIT(HYBRID)),
+    FLAG(state_bias, BIT(HYBRID)),
+    FLAG(conv_bias, BIT(HYBRID)),
+    FLAG(query_gate, BIT(HYBRID)),
     FLAG(causal, LABELLED),
     FLAG(pre_norm, BIT(OPT)),
     FLAG(parallel, BIT(NEOX) | BIT(PHI)),
@@ -111,6 +131,12 @@ static void *at(const cm__transformer *t, const cm__field *field) { return (char
 
 int64_t cm__field_int(const cm__transformer *t, const cm__field *field) { return *(const int64_t *)at(t, field); }
 
+const char *cm__field_string(const cm__transformer *t, const cm__field *field)
+{
+    const char *text = *(const char *const *)at(t, field);
+    return text ? text : "";
+}
+
 double cm__field_ratio(const cm__transformer *t, const cm__field *field) { return *(const double *)at(t, field); }
 
 static int64_t choice_of(cm__ctx *ctx, const cm__field *field, cm__span value)
@@ -129,6 +155,10 @@ void cm__field_set(cm__ctx *ctx, cm__transformer *t, const cm__field *field, cm_
     int     shown = (int)(value.length > 64 ? 64 : value.length);
     int64_t n = 0;
     double  x = 0;
+    if (field->kind == CM__FIELD_TEXT) {
+        *(const char **)at(t, field) = cm__text_copy_n(ctx, value.text, value.length);
+        return;
+    }
     if (field->kind == CM__FIELD_CHOICE) {
         n = choice_of(ctx, field, value);
     } else if (field->kind == CM__FIELD_RATIO) {
@@ -184,6 +214,7 @@ static const cm__transformer defaults[CM__FAMILIES] = {
                     .patch = 14, .channels = 3, .labels = 1000},
     [CM__WHISPER] = {.head = CM__HEAD_LM, .pre_norm = 1, BIASES, .vocab = 51865, .seq = 448, .tied = 1,
                      .activation = CM__ACT_GELU, .frames = 1500, .channels = 80},
+    [CM__HYBRID] = {LLAMA_LIKE, .vocab = 128000, .state_norm = 1, .conv_bias = 1},
     [CM__CLIP] = {.head = CM__HEAD_NONE, .pre_norm = 1, BIASES, .vocab = 49408, .seq = 77, .image = 224, .patch = 32,
                   .channels = 3, .activation = CM__ACT_QUICK_GELU, .text_layers = 12, .text_hidden = 512,
                   .text_heads = 8, .projection = 512},
@@ -219,6 +250,7 @@ void cm__transformer_derive(cm__transformer *t)
     if (!t->embed) t->embed = t->hidden;
     if (!t->positions) t->positions = t->seq;
     if (t->experts && !t->expert_ffn) t->expert_ffn = t->ffn;
+    cm__state_derive(t);
     if (t->family == CM__CLIP && !t->text_ffn) t->text_ffn = 4 * t->text_hidden;
     if ((t->family == CM__T5 || t->family == CM__WHISPER) && !t->decoder_layers) t->decoder_layers = t->layers;
 }
@@ -304,5 +336,6 @@ void cm__transformer_complete(cm__ctx *ctx, cm__transformer *t, int64_t seq)
     if (t->family == CM__VIT || t->family == CM__DINOV2) check_image(ctx, t, seq);
     else set_length(ctx, t, seq);
     check_head(ctx, t);
+    cm__state_check(ctx, t);
     check_size(ctx, t);
 }

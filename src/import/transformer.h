@@ -14,7 +14,7 @@
 typedef enum cm__family {
     CM__GPT2, CM__BERT, CM__ROBERTA, CM__DISTILBERT, CM__T5, CM__OPT, CM__NEOX, CM__LLAMA, CM__MISTRAL, CM__QWEN2,
     CM__MIXTRAL, CM__VIT, CM__QWEN3, CM__GEMMA, CM__DEEPSEEK, CM__GPT_OSS, CM__PHI, CM__PHI3, CM__DINOV2, CM__WHISPER,
-    CM__CLIP, CM__FAMILIES
+    CM__CLIP, CM__HYBRID, CM__FAMILIES
 } cm__family;
 
 enum { CM__NORM_LAYER, CM__NORM_RMS };
@@ -48,6 +48,14 @@ typedef struct cm__transformer {
     int64_t frames;         /* length of the encoder's sequence, where it is not `seq` */
     int64_t text_layers, text_hidden, text_heads, text_ffn, projection; /* the second tower of CLIP */
     int64_t image, patch, channels, labels;
+    /* hybrid models: a letter for each layer, repeated (transformer_state.c), and the sizes of a state space */
+    const char *pattern;
+    int64_t state_kind;     /* CM__SCAN_ */
+    int64_t state_heads, state_dim, state_groups, state_size, state_conv, state_chunk;
+    int64_t state_rank;     /* of Mamba's time steps */
+    int64_t state_norm;     /* a norm after the gate */
+    int64_t state_bias, conv_bias;
+    int64_t query_gate;     /* a sigmoid gate weighs the result of attention */
     int64_t norm, activation, position, head;
     int64_t qk_norm;        /* RMS norms of queries and keys, over a head */
     int64_t sandwich;       /* norms also after attention and feed-forward network */
@@ -61,7 +69,9 @@ typedef struct cm__transformer {
 
 /* ---- fields by name --------------------------------------------------------------------------------------------- */
 
-typedef enum cm__field_kind { CM__FIELD_COUNT, CM__FIELD_FLAG, CM__FIELD_CHOICE, CM__FIELD_RATIO } cm__field_kind;
+typedef enum cm__field_kind {
+    CM__FIELD_COUNT, CM__FIELD_FLAG, CM__FIELD_CHOICE, CM__FIELD_RATIO, CM__FIELD_TEXT
+} cm__field_kind;
 
 typedef struct cm__field {
     const char        *key;
@@ -80,6 +90,7 @@ const cm__field *cm__field_find(cm__span key); /* NULL: none */
    invalid. */
 void    cm__field_set(cm__ctx *ctx, cm__transformer *t, const cm__field *field, cm__span value);
 int64_t cm__field_int(const cm__transformer *t, const cm__field *field);
+const char *cm__field_string(const cm__transformer *t, const cm__field *field); /* "" if it is not given */
 double  cm__field_ratio(const cm__transformer *t, const cm__field *field);
 
 /* ---- the struct's life ------------------------------------------------------------------------------------------ */

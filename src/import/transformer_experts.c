@@ -56,8 +56,10 @@ static int32_t shared(cm__builder *b, const cm__transformer *t, int32_t x)
 {
     int32_t y = cm__b_linear(b, "shared_experts.gate_proj", x, t->hidden, t->shared_ffn, false);
     y = cm__b_activation(b, "shared_experts.act_fn", y, t->activation);
-    int32_t up = cm__b_linear(b, "shared_experts.up_proj", x, t->hidden, t->shared_ffn, false);
-    y = cm__b_binary(b, CM_OP_MUL, "shared_experts.act_fn", "gate", y, up);
+    if (t->gated) {
+        int32_t up = cm__b_linear(b, "shared_experts.up_proj", x, t->hidden, t->shared_ffn, false);
+        y = cm__b_binary(b, CM_OP_MUL, "shared_experts.act_fn", "gate", y, up);
+    }
     y = cm__b_linear(b, "shared_experts.down_proj", y, t->shared_ffn, t->hidden, false);
     if (!t->shared_gate) return y;
     int32_t gate = cm__b_linear(b, "shared_expert_gate", x, t->hidden, 1, false);
@@ -73,8 +75,10 @@ int32_t cm__mixture(cm__builder *b, const cm__transformer *t, int32_t x)
     int32_t in = gather(b, "experts.dispatch", tokens, r.dispatch);
     int32_t y = expert_product(b, "experts.w1", in, t, t->hidden, t->expert_ffn);
     y = cm__b_activation(b, "experts.act", y, t->activation);
-    int32_t up = expert_product(b, "experts.w3", in, t, t->hidden, t->expert_ffn);
-    y = cm__b_binary(b, CM_OP_MUL, "experts.gate", NULL, y, up);
+    if (t->gated) {
+        int32_t up = expert_product(b, "experts.w3", in, t, t->hidden, t->expert_ffn);
+        y = cm__b_binary(b, CM_OP_MUL, "experts.gate", NULL, y, up);
+    }
     y = expert_product(b, "experts.w2", y, t, t->expert_ffn, t->hidden);
     y = cm__b_reshape(b, "experts.flat", NULL, y, 2, (int64_t[]){-1, t->hidden});
     y = gather(b, "experts.combine", y, r.experts);

@@ -110,11 +110,15 @@ static int32_t attend_written(cm__builder *b, const cm__stack *s, const char *pa
     return cm__b_binary(b, CM_OP_MATMUL, part, "context", y, h.v);
 }
 
-static int32_t out_of_heads(cm__builder *b, const cm__stack *s, const char *part, const char *out, int32_t y)
+/* gate: of the same shape as the merged heads, or -1. */
+static int32_t out_of_heads(cm__builder *b, const cm__stack *s, const char *part, const char *out, int32_t y,
+                            int32_t gate)
 {
     int64_t inner = s->t->heads * s->t->v_dim;
     y = cm__b_transpose(b, part, "merge", y, 4, (int64_t[]){0, 2, 1, 3});
     y = cm__b_reshape(b, part, "merged", y, 3, (int64_t[]){0, 0, inner});
+    if (gate >= 0)
+        y = cm__b_binary(b, CM_OP_MUL, part, "gated", y, cm__b_unary(b, CM_OP_SIGMOID, part, "sigmoid", gate));
     return s->parts->linear(b, out, y, inner, s->t->hidden, s->t->out_bias);
 }
 
@@ -148,7 +152,10 @@ static int32_t self_attention(cm__builder *b, const cm__stack *s, int32_t x)
     }
     int32_t y = p->scores_written ? attend_written(b, s, p->attention, h, s->bias)
                                   : attend_over(b, s, p->attention, h, s->causal && !s->t->past);
-    y = out_of_heads(b, s, p->attention, p->out, y);
+    int32_t gate = -1; /* Qwen 3 Next computes it with the queries, in one product */
+    if (s->t->query_gate)
+        gate = p->linear(b, "self_attn.q_gate", x, s->t->hidden, s->t->heads * s->t->head_dim, s->t->qkv_bias);
+    y = out_of_heads(b, s, p->attention, p->out, y, gate);
     return p->no_out_dropout ? y : cm__b_dropout(b, "attention_dropout", y, s->t->dropout);
 }
 
@@ -158,7 +165,7 @@ static int32_t cross_attention(cm__builder *b, const cm__stack *s, int32_t x)
     heads   h = qkv_apart(b, s, (const char *[]){p->cross_q, p->cross_k, p->cross_v}, x, s->memory);
     int32_t y = p->scores_written ? attend_written(b, s, p->cross, h, s->cross_bias)
                                   : attend_over(b, s, p->cross, h, false);
-    y = out_of_heads(b, s, p->cross, p->cross_out, y);
+    y = out_of_heads(b, s, p->cross, p->cross_out, y, -1);
     return cm__b_dropout(b, "cross_dropout", y, s->t->dropout);
 }
 
@@ -195,6 +202,7 @@ static int32_t feed_forward(cm__builder *b, const cm__stack *s, int32_t x)
 static bool has_experts(const cm__stack *s)
 {
     int64_t every = s->t->expert_every > 0 ? s->t->expert_every : 1;
+    if (cm__layer_kind_of(s->t, s->index).dense) return false;
     return s->t->experts && s->index >= s->t->dense_layers && (s->index + 1) % every == 0;
 }
 
@@ -250,7 +258,25 @@ static int32_t post_norm(cm__builder *b, const cm__stack *s, int32_t x)
     return cm__norm(b, s->t, s->parts->norm2, add(b, "residual2", mlp(b, s, x), x));
 }
 
+/* Attention and a state space read the same norm and are added. A network is a residual branch of its own. */
+static int32_t hybrid(cm__builder *b, const cm__stack *s, int32_t x)
+{
+    const cm__parts *p = s->parts;
+    cm__layer_kind   kind = cm__layer_kind_of(s->t, s->index);
+    bool             mixes = kind.attention || kind.state;
+    int32_t          in = cm__norm(b, s->t, p->norm1, x);
+    int32_t          y = kind.attention ? self_attention(b, s, in) : -1;
+    if (kind.state) {
+        int32_t z = cm__state_space(b, s->t, in);
+        y = y < 0 ? z : add(b, "mixed", y, z);
+    }
+    if (mixes) x = add(b, "residual1", x, y);
+    if (!kind.network) return x;
+    return add(b, "residual2", x, mlp(b, s, mixes ? cm__norm(b, s->t, p->norm2, x) : in));
+}
+
 int32_t cm__layer(cm__builder *b, const cm__stack *s, int32_t x)
 {
+    if (s->t->family == CM__HYBRID) return hybrid(b, s, x);
     return s->t->pre_norm ? pre_norm(b, s, x) : post_norm(b, s, x);
 }

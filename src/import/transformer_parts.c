@@ -98,6 +98,7 @@ const cm__outline cm__outlines[CM__FAMILIES] = {
                    LLAMA_OUTLINE},
     [CM__DEEPSEEK] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "mlp"}, LLAMA_OUTLINE},
     [CM__GPT_OSS] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "mlp"}, LLAMA_OUTLINE},
+    [CM__HYBRID] = {.parts = {LLAMA_PARTS, LLAMA_MLP, .experts = "feed_forward"}, LLAMA_OUTLINE},
     [CM__PHI] = {.parts = {.layer = "model.layers.%d", .attention = "self_attn", .q = "self_attn.q_proj",
                            .k = "self_attn.k_proj", .v = "self_attn.v_proj", .out = "self_attn.dense",
                            .norm1 = "input_layernorm", .up = "mlp.fc1", .act = "mlp.activation_fn", .down = "mlp.fc2",

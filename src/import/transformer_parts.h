@@ -3,6 +3,7 @@
 #ifndef CM_IMPORT_TRANSFORMER_PARTS_H
 #define CM_IMPORT_TRANSFORMER_PARTS_H
 
+#include "graph/state_space.h"
 #include "import/transformer_layer.h"
 
 /* Queries [B, H, S, d], keys [B, K, S, d], values [B, K, S, v]. */
@@ -16,6 +17,20 @@ int32_t cm__into_heads(cm__builder *b, const char *part, int32_t x, int64_t coun
 int32_t cm__rotate(cm__builder *b, const cm__stack *s, const char *part, int32_t x);
 /* Multi-head latent attention up to its queries, keys and values, positions included. */
 cm__heads cm__latent(cm__builder *b, const cm__stack *s, int32_t x);
+/* What a layer consists of. */
+typedef struct cm__layer_kind {
+    bool attention, state;
+    bool network; /* a feed-forward network or experts; after the others, with a norm of its own */
+    bool dense;   /* the network has no experts */
+    bool unknown;
+} cm__layer_kind;
+
+/* By the letter of the pattern; of families without patterns: attention and a network. */
+cm__layer_kind cm__layer_kind_of(const cm__transformer *t, int64_t index);
+/* From x[B, S, h] to [B, S, h]. */
+int32_t cm__state_space(cm__builder *b, const cm__transformer *t, int32_t x);
+void    cm__state_derive(cm__transformer *t);
+void    cm__state_check(cm__ctx *ctx, const cm__transformer *t);
 /* Router, routed experts and shared experts of a layer. */
 int32_t cm__mixture(cm__builder *b, const cm__transformer *t, int32_t x);
 

@@ -79,6 +79,9 @@ static void work(void *user, int32_t index)
 
 static void run(cm_job *j)
 {
+    if (j->options.rank.load.tokens > 0)
+        cm__fail(j->ctx, CM_ERR_ARGUMENT, "samples of several lengths (--tokens-per-sample) are compared on single "
+                 "devices only: leave out --max-devices, or use 'plan' for each device");
     working w = {.job = j, .lock = PTHREAD_MUTEX_INITIALIZER};
     j->where = cm__where_parse(j->ctx, j->options.rank.where);
     cm__grid grid = cm__grid_find(j->ctx, j->options.region);

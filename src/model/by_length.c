@@ -18,18 +18,37 @@ typedef struct cm__of_length {
 
 static void free_step(void *step) { cm_step_free(step); }
 
+double cm_load_tokens(const cm_load_options *load, int64_t seq)
+{
+    return load->tokens > 0 && load->samples != CM_SAMPLES_PACKED ? load->tokens : (double)seq;
+}
+
+void cm__lengths_check(cm__ctx *ctx, double mean, int64_t longest)
+{
+    if (!longest) cm__fail(ctx, CM_ERR_ARGUMENT, "--tokens-per-sample: the model has no sequences");
+    if (mean > (double)longest)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "a mean of %g tokens per sample exceeds the longest sample of %lld (--seq)",
+                 mean, (long long)longest);
+}
+
 int64_t cm__samples_per_row(const cm__by_length *b)
 {
     bool packed = b->model && b->options->load.samples == CM_SAMPLES_PACKED;
     return packed ? (int64_t)fmax(1, round((double)b->longest / b->options->load.tokens)) : 1;
 }
 
+/* Rows are divided among the devices of a plan, with context parallelism into two parts for each. */
+static int64_t unit_of(const cm_plan *plan)
+{
+    return (int64_t)plan->tp * plan->cp * (plan->cp > 1 ? 2 : 1);
+}
+
 int64_t cm__row_tokens(const cm__by_length *b, const cm_plan *plan, int64_t at_once)
 {
     const cm_load_options *load = &b->options->load;
     double                 count = (double)at_once, devices = plan->dp > 1 ? plan->dp : 1;
-    int64_t                unit = (int64_t)plan->tp * plan->cp;
-    if (load->samples == CM_SAMPLES_PACKED) return b->longest / cm__samples_per_row(b);
+    int64_t                unit = unit_of(plan), sample = b->longest / cm__samples_per_row(b);
+    if (load->samples == CM_SAMPLES_PACKED) return sample > unit ? sample / unit * unit : sample;
     cm__lengths lengths = cm__lengths_of(load->tokens, (double)b->longest);
     double      tokens = load->samples == CM_SAMPLES_PADDED ? cm__longest_of(&lengths, count * devices)
                                                             : cm__busiest_of(&lengths, devices, count);
@@ -69,7 +88,7 @@ cm_status cm__reserve_varied(cm__by_length *b, const cm_footprint *longest, int6
                     .lengths = cm__lengths_of(load->tokens, (double)b->longest)};
     cm_status  status = CM_OK;
     double     reserved = 0;
-    int64_t    unit = (int64_t)longest->options.plan.tp * longest->options.plan.cp;
+    int64_t    unit = unit_of(&longest->options.plan);
     if (b->longest < SHORTEST * unit) return CM_OK;
     for (int i = 1; i < CM__VARIED_LENGTHS && !status; i++) {
         cm_step *step;

@@ -15,6 +15,8 @@ typedef struct cm__by_length {
     struct cm__of_length  *steps;
 } cm__by_length;
 
+/* Fails if samples cannot have so many tokens in the mean. longest 0: the model has no sequences. */
+void cm__lengths_check(cm__ctx *ctx, double mean, int64_t longest);
 /* Samples of `tokens` tokens that a full row consists of. */
 int64_t cm__samples_per_row(const cm__by_length *b);
 /* Tokens of a row that decides the time: at_once samples on each of so many replicas. */

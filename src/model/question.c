@@ -96,10 +96,7 @@ static void set_lengths(cm_step *s, const char *model)
     int64_t longest = cm_graph_seq(s->shared.graph);
     double  mean = s->options.load.tokens;
     if (!(mean > 0)) return;
-    if (!longest) cm__fail(s->ctx, CM_ERR_ARGUMENT, "--tokens-per-sample: the model has no sequences");
-    if (mean > (double)longest)
-        cm__fail(s->ctx, CM_ERR_ARGUMENT, "a mean of %g tokens per sample exceeds the longest sample of %lld (--seq)",
-                 mean, (long long)longest);
+    cm__lengths_check(s->ctx, mean, longest);
     if (!model) cm__fail(s->ctx, CM_ERR_ARGUMENT, "samples of several lengths need a model that can be loaded again");
     s->lengths = (cm__by_length){.ctx = s->ctx, .model = cm__text_copy(s->ctx, model), .device = s->device,
                                  .options = &s->options, .longest = longest};
@@ -162,7 +159,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag)
 {
-    return make_step(NULL, shared, device, options, NULL, step, diag);
+    return make_step(shared->model, shared, device, options, NULL, step, diag);
 }
 
 cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,

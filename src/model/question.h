@@ -18,6 +18,7 @@ typedef struct cm__shared_step {
     const cm__common *(*find_common)(void *user); /* makes it when a time is first needed; NULL: it is there already */
     void               *user;
     const cm_footprint *like;   /* NULL: nothing is shared */
+    const char         *model;  /* samples of several lengths need it; NULL: it cannot be loaded again */
     cm__lean_graph     *lean;   /* NULL: nothing is shared */
 } cm__shared_step;
 

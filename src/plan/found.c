@@ -97,7 +97,7 @@ static cm__shared_step shared_for(wanting *w)
 {
     const cm__finding *f = w->f;
     cm__plan_shared   *all = f->m->shared;
-    cm__shared_step    shared = {.forward = f->forward, .graph = w->step};
+    cm__shared_step    shared = {.forward = f->forward, .graph = w->step, .model = f->o->model};
     if (!all || cm_device_get_info(f->device)->style != CM_STYLE_KERNELS) return shared;
     shared.like = cm__shared_memory(all, w->step, f->device, f->m->runtime, w->plan);
     if (cm__execution_applies(f->device, f->m->runtime)) return shared;
@@ -150,7 +150,8 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info
 {
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
-    const cm_step_options options = {.train = train, .runtime = f->m->runtime, .plan = *plan, .fabric = f->o->fabric};
+    const cm_step_options options = {.load = f->o->load, .train = train, .runtime = f->m->runtime, .plan = *plan,
+                                     .fabric = f->o->fabric};
     wanting               wanted = {f, step, plan};
     const cm__shared_step shared = shared_for(&wanted);
     bool     by_count = f->m->whole && cm_device_get_info(f->device)->style != CM_STYLE_KERNELS;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/text.h"
 #include "plan/ranks.h"
+#include "model/by_length.h"
 #include "model/question.h"
 #include "plan/search.h"
 
@@ -43,9 +44,13 @@ typedef struct searching {
     pthread_mutex_t          lock;
     cm__ranks               *ranks;
     double                   iterations, usd_s, watts; /* usd_s, watts: per device; NAN: unknown */
+    bool                     varied; /* samples have several lengths: all of the best are predicted in full */
 } searching;
 
 static bool stopped(const searching *s) { return s->o->stop && *s->o->stop; }
+
+/* One plan of each set of sizes is kept: the user asked for it, or full predictions may order them anew. */
+static bool one_of_each(const searching *s) { return s->o->distinct || s->varied; }
 
 static double now(void)
 {
@@ -60,7 +65,8 @@ static void find_prices(searching *s)
     cm_number       power = cm_device_number(s->device, CM_TYPICAL_W), tdp = cm_device_number(s->device, CM_TDP_W);
     s->usd_s = price ? price->usd_hour / 3600 : NAN;
     s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;
-    s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * (double)s->m->tokens) : 1;
+    double each = cm_load_tokens(&s->o->load, s->m->tokens);
+    s->iterations = s->o->tokens > 0 ? s->o->tokens / ((double)s->o->global_batch * each) : 1;
     if (s->o->objective == CM_OBJECTIVE_COST && isnan(s->usd_s))
         cm__fail(s->ctx, CM_ERR_UNSUPPORTED,
                  "the device has no known %s price: 'centimani devices show %s' lists its prices, and --price-basis "
@@ -149,14 +155,14 @@ static void merge(searching *s, cm__best *mine)
     pthread_mutex_lock(&s->lock);
     cm__best_merge(&s->best, mine);
     pthread_mutex_unlock(&s->lock);
-    *mine = (cm__best){.distinct = s->o->distinct};
+    *mine = (cm__best){.distinct = one_of_each(s)};
 }
 
 static void work(searching *s, bool speaks)
 {
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
-    if (mine) mine->distinct = s->o->distinct;
+    if (mine) mine->distinct = one_of_each(s);
     bool      plain = s->o->objective == CM_OBJECTIVE_THROUGHPUT && s->o->within_s <= 0;
     bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
@@ -198,7 +204,7 @@ static void gather(searching *s)
     cm__best *all = cm__alloc_array(s->ctx, count, sizeof *all);
     if (!cm__ranks_gather(s->ranks, &s->best, sizeof s->best, all))
         cm__fail(s->ctx, CM_ERR_IO, "cannot gather the results of the ranks");
-    s->best = (cm__best){.distinct = s->o->distinct};
+    s->best = (cm__best){.distinct = one_of_each(s)};
     for (size_t i = 0; i < count; i++) cm__best_merge(&s->best, &all[i]);
 }
 
@@ -224,21 +230,30 @@ static bool listed(const cm_search *search, const cm_plan *plan)
     return false;
 }
 
-static void take_best(searching *s, cm_search *search)
+/* Adds a plan to the list, which is sorted. The last one makes room if the list is full. */
+static void insert(searching *s, cm_search *search, const cm_found *f)
+{
+    if (search->n_found == SHOWN && !better(s, f, &search->found[SHOWN - 1])) return;
+    int32_t at = search->n_found < SHOWN ? search->n_found++ : SHOWN - 1;
+    for (; at > 0 && better(s, f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
+    search->found[at] = *f;
+}
+
+/* Estimates of samples with one length are near enough to predictions for the first plans to be the best ones. */
+static void take_best(searching *s, const cm__best *best, cm_search *search)
 {
     cm__finding finding = {.ctx = s->ctx, .o = s->o, .forward = s->forward, .device = s->device, .m = s->m,
                            .iterations = s->iterations, .usd_s = s->usd_s, .watts = s->watts};
-    search->found = cm__alloc_array(s->ctx, SHOWN, sizeof *search->found);
-    for (int32_t i = 0; i < s->best.count && search->n_found < SHOWN; i++) {
+    for (int32_t i = 0; i < best->count && (s->varied || search->n_found < SHOWN); i++) {
         cm__outcome out;
-        if (s->o->distinct && listed(search, &s->best.list[i].plan)) continue;
-        if (!cm__find_plan(&finding, &s->best.list[i].plan, NULL, &out)) continue;
-        cm_found f = out.found;
-        if (gains_nothing(search, &f)) continue;
-        int32_t at = search->n_found++;
-        for (; at > 0 && better(s, &f, &search->found[at - 1]); at--) search->found[at] = search->found[at - 1];
-        search->found[at] = f;
+        if (s->o->distinct && listed(search, &best->list[i].plan)) continue;
+        if (!cm__find_plan(&finding, &best->list[i].plan, NULL, &out)) continue;
+        if (!gains_nothing(search, &out.found)) insert(s, search, &out.found);
     }
+}
+
+static void find_pareto(cm_search *search)
+{
     for (int32_t i = 0; i < search->n_found; i++) {
         search->found[i].pareto = true;
         for (int32_t k = 0; k < search->n_found; k++)
@@ -277,29 +292,76 @@ static void allow_pipelines(cm__model *m, cm_style style)
     for (; m && m->whole; m = m->sharded) m->pipelines = style == CM_STYLE_BSP || style == CM_STYLE_SECTIONS;
 }
 
+/* Evaluates every plan of one forward graph. */
+static void search_all(searching *s, cm_search *search)
+{
+    double began = now();
+    s->m = cm__model_for(s->ctx, s->forward, s->device, s->o, cm__plan_shared_new(s->ctx));
+    cm__model_runs_operators(s->m);
+    allow_pipelines(s->m, cm_device_get_info(s->device)->style);
+    find_prices(s);
+    enumerate(s);
+    time_places(s);
+    double ready = now();
+    search->info.threads = evaluate(s);
+    search->info.search_time_s += now() - ready;
+    search->info.setup_s += ready - began;
+    gather(s);
+}
+
+/* The row that one sample for each device is padded to: micro-batches of few samples have about as many tokens. */
+static int64_t usual_row(const searching *s)
+{
+    const cm_search_options *o = s->o;
+    cm_step_options          options = {.load = o->load};
+    cm__by_length            lengths = {.model = o->model, .options = &options, .longest = cm_graph_seq(s->forward)};
+    int64_t                  dp = o->devices < o->global_batch ? o->devices : o->global_batch;
+    /* a multiple that plans can divide among devices */
+    return cm__row_tokens(&lengths, &(cm_plan){.tp = 1, .cp = 128, .dp = (int32_t)dp}, 1);
+}
+
+static void free_graph(void *graph) { cm_graph_free(graph); }
+
+/* Samples of several lengths: memory follows the longest, time a shorter row, and which plan is best depends on it. The
+   best plans by estimates at both lengths are predicted in full. */
+static void take_shorter(searching *s, cm_search *search)
+{
+    searching       shorter = {.ctx = s->ctx, .o = s->o, .device = s->device, .ranks = s->ranks, .varied = true,
+                               .best.distinct = true};
+    cm_load_options load = s->o->load;
+    cm_graph       *forward;
+    load.seq = usual_row(s);
+    load.tokens = 0;
+    cm__pass_on(s->ctx, cm_graph_load(s->o->model, &load, &forward, s->ctx->diag));
+    cm__defer(s->ctx, free_graph, forward);
+    shorter.forward = forward;
+    search_all(&shorter, search);
+    take_best(s, &shorter.best, search);
+}
+
+static void check_lengths(const searching *s)
+{
+    cm__lengths_check(s->ctx, s->o->load.tokens, cm_graph_seq(s->forward));
+    if (!s->o->model) cm__fail(s->ctx, CM_ERR_ARGUMENT, "samples of several lengths need the model's name");
+}
+
 static void run(cm_search *search, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     searching s = {.ctx = search->ctx, .o = o, .forward = forward, .device = device, .ranks = cm__ranks_open(),
-                        .best.distinct = o->distinct};
-    double    began = now();
+                   .varied = o->load.tokens > 0};
+    s.best.distinct = one_of_each(&s);
     if (s.ranks) cm__defer(s.ctx, close_ranks, s.ranks);
-    s.m = cm__model_for(s.ctx, forward, device, o, cm__plan_shared_new(s.ctx));
-    cm__model_runs_operators(s.m);
-    allow_pipelines(s.m, cm_device_get_info(device)->style);
-    find_prices(&s);
-    enumerate(&s);
-    time_places(&s);
-    double ready = now();
-    search->info.threads = evaluate(&s);
-    search->info.search_time_s = now() - ready;
-    search->info.setup_s = ready - began;
-    gather(&s);
+    if (s.varied) check_lengths(&s);
+    search->found = cm__alloc_array(s.ctx, SHOWN, sizeof *search->found);
+    search_all(&s, search);
     search->info.evaluated = s.best.evaluated;
     search->info.feasible = s.best.feasible;
     search->info.ranks = cm__rank_count(s.ranks);
     search->info.speaks = cm__rank(s.ranks) == 0;
     search->info.stopped = stopped(&s);
-    take_best(&s, search);
+    take_best(&s, &s.best, search);
+    if (s.varied && o->load.samples != CM_SAMPLES_PACKED) take_shorter(&s, search);
+    find_pareto(search);
     if (!search->n_found) search->info.reason = reason_of(&s);
 }
 

@@ -38,7 +38,8 @@ void cm__rank_try_again(const cm_ranking *r, cm__rank_device *d, cm_step *stored
     if (!cm__rank_make_again(owner)) return;
     cm_step_options options = d->step->options;
     options.train.recompute = CM_RECOMPUTE_FULL;
-    cm__shared_step shared = {.forward = d->step->forward, .graph = owner->again, .like = owner->again_like};
+    cm__shared_step shared = {.forward = d->step->forward, .graph = owner->again, .like = owner->again_like,
+                              .model = r->info.model};
     cm__rank_device other = *d;
     if (cm__step_new_in(&shared, d->device, &options, &step, &other.diag) != CM_OK) return;
     other.entry.state = CM_RANK_PLACED;

@@ -70,7 +70,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
     if (!d->status) {
         cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,
-                                  .find_common = find_common, .user = &wanted,
+                                  .find_common = find_common, .user = &wanted, .model = r->info.model,
                                   .lean = owner->has_lean ? &owner->lean : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }

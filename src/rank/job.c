@@ -47,7 +47,8 @@ void cm__rank_read_job(cm_ranking *r)
 {
     const cm_rank_options *o = &r->options;
     double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
-    r->info.tokens_per_sample = r->n_steps && r->steps[0].forward ? (double)cm_graph_seq(r->steps[0].forward) : 0;
+    r->info.seq = r->n_steps && r->steps[0].forward ? cm_graph_seq(r->steps[0].forward) : 0;
+    r->info.tokens_per_sample = cm_load_tokens(&o->load, r->info.seq);
     if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
         cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
     if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;

@@ -116,7 +116,8 @@ cm__node_cost cm__node_cost_at(const cm_node *node, int64_t batch);
 void cm__print_loop(cm__ctx *ctx, const cm__loop *loop, bool timed, FILE *out);
 /* ", sequence length 1024", or "" if the model's inputs are not tokens. */
 const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph);
-/* ", samples of 300 tokens in the mean, padded to 410"; "" if all samples have one length. */
+/* " at most, samples of 300 tokens in the mean, padded to 410"; "" if all samples have one length. step NULL: without
+   the length that they are padded to. */
 const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm_step *step, int64_t batch);
 /* "Bx3x224x224", "scalar"; B is the batch size. */
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);

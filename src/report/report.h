@@ -249,10 +249,11 @@ typedef struct cm__scale_report {
     bool               strong; /* strong scaling: one global batch; otherwise weak: one batch size per replica */
 } cm__scale_report;
 
-/* Predict the step `like` with data parallelism on n devices. `batch`: samples per replica, used if the plan sets none.
+/* Predict the step `like` of a model with data parallelism on n devices. `batch`: samples per replica, used if the plan sets none.
    `first`: the point that efficiency is relative to; NULL: the point itself. */
-cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const cm_fabric *fabric, int64_t batch,
-                             int32_t n, const cm__scale_point *first, cm__scale_point *point, cm_diag *diag);
+cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_device *device, const cm_fabric *fabric,
+                             int64_t batch, int32_t n, const cm__scale_point *first, cm__scale_point *point,
+                             cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
 bool      cm__is_collective(const char *text); /* such as "all-reduce:bytes=N", for cm__collective_report() */

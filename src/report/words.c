@@ -15,11 +15,14 @@ const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph)
 const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm_step *step, int64_t batch)
 {
     if (!(load->tokens > 0)) return "";
-    long long row = (long long)cm_step_row_tokens(step, batch);
     if (load->samples == CM_SAMPLES_PACKED)
         return cm__format(ctx, " full of samples of %g tokens in the mean", load->tokens);
-    return cm__format(ctx, " at most, samples of %g tokens in the mean, %s %lld", load->tokens,
-                      load->samples == CM_SAMPLES_PADDED ? "padded to" : "not padded: the time is that of", row);
+    bool        padded = load->samples == CM_SAMPLES_PADDED;
+    const char *mean = cm__format(ctx, " at most, samples of %g tokens in the mean, %s", load->tokens,
+                                  padded ? "padded" : "not padded");
+    if (!step) return mean;
+    return cm__format(ctx, "%s%s %lld", mean, padded ? " to" : ": the time is that of",
+                      (long long)cm_step_row_tokens(step, batch));
 }
 
 static char *dim_text(cm__ctx *ctx, cm_dim dim)

@@ -2,6 +2,7 @@
 /* law_tuning.c - fine-tuning: what is frozen costs nothing in backward, adapters cost what their sizes say. */
 #include <string.h>
 #include "ask.h"
+#include "graph/split.h"
 
 static const char *const models[] = {
     "gpt:layers=4,hidden=512,heads=8,vocab=5000",
@@ -150,7 +151,7 @@ static double bytes_each(cm_quantize q)
     return bits[q] / 8;
 }
 
-/* Numbers in the layers' products, and all others. */
+/* Numbers in the layers' products, which read weights as they are or cast to 8 bits, and all others. */
 static void count_weights(const cm_graph *g, double *inside, double *others)
 {
     *inside = *others = 0;
@@ -160,7 +161,7 @@ static void count_weights(const cm_graph *g, double *inside, double *others)
         if (x->role != CM_ROLE_PARAMETER || x->dies < 0 || strstr(x->name, ".lora_")) continue;
         for (int32_t i = 0; i < g->n_nodes && !product; i++)
             product = g->nodes[i].phase == CM_FORWARD && g->nodes[i].block >= 0 && x->rank >= 2 &&
-                      cm_node_class(&g->nodes[i]) == CM_CLASS_GEMM && g->nodes[i].inputs[1] == t;
+                      cm_node_class(&g->nodes[i]) == CM_CLASS_GEMM && cm__parameter_read(g, &g->nodes[i], 1) == t;
         *(product ? inside : others) += cm_tensor_elements(x).c[0];
     }
 }

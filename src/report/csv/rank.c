@@ -7,7 +7,8 @@
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     int32_t placed = cm_ranking_placed(r->ranking);
-    double  tokens = cm_ranking_get_info(r->ranking)->tokens_per_sample, seq = tokens > 0 ? tokens : NAN;
+    const cm_ranking_info *info = cm_ranking_get_info(r->ranking);
+    double  tokens = info->seq ? info->tokens_per_sample : NAN, seq = info->seq ? (double)info->seq : NAN;
     fputs("rank,device,vendor,precision,runtime,batch,devices,fits,throughput_samples_s,step_time_s,step_low_s,"
           "step_high_s,peak_bytes,price_hour,samples_per_usd,energy_j_per_sample,hours,usd,kwh,relative,"
           "tokens_s,seq,price_basis,"
@@ -27,7 +28,7 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
         const double numbers[] = {p->throughput_samples_s + none, p->step_time_s + none, p->interval_s[0] + none,
                                   p->interval_s[1] + none, e->peak_bytes, e->price_hour, e->samples_per_usd,
                                   e->energy_j_per_sample, e->hours, e->usd, e->kwh, e->relative,
-                                  p->throughput_samples_s * seq + none, seq};
+                                  p->throughput_samples_s * tokens + none, seq};
         for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) cm__csv_number(out, numbers[k], ',');
         cm__csv_text(out, isnan(e->price_hour) ? "" : cm__rank_basis(e), ',');
         cm__csv_text(out, e->price ? cm__printable(ctx, e->price->provider) : "", ',');

@@ -29,6 +29,8 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     cm__defer(ctx, free_graph, r->forward);
     a->options.fabric = r->fabric;
     a->options.train = a->graph.train;
+    a->options.model = a->graph.model;
+    a->options.load = a->graph.load;
     cm__pass_on(ctx, cm_search_run(r->forward, r->device, &a->options, &r->search, diag));
     cm__defer(ctx, free_search, r->search);
     ctx->diag = NULL;

@@ -30,13 +30,15 @@ static void find_losses(cm__scale_point *p)
     p->lost[2] = idle > 0 ? idle / i->step_time_s : 0;
 }
 
-cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const cm_fabric *fabric, int64_t batch,
-                             int32_t n, const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
+cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_device *device, const cm_fabric *fabric,
+                             int64_t batch, int32_t n, const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
 {
     const cm_step_options o = options_at(like, fabric, batch, n);
     cm_memory_use         use;
     cm_step              *step;
-    cm_status             status = cm_step_new_from(cm_step_forward(like), device, &o, &step, diag);
+    bool                  varied = o.load.tokens > 0; /* samples of several lengths need the model itself */
+    cm_status             status = varied ? cm_step_new(model, device, &o, &step, diag)
+                                          : cm_step_new_from(cm_step_forward(like), device, &o, &step, diag);
     if (status) return status;
     *p = (cm__scale_point){.n = n};
     status = cm_step_time(step, batch, &p->info, diag);
@@ -54,9 +56,9 @@ cm_status cm__scale_point_at(const cm_step *like, const cm_device *device, const
 
 static void add_point(cm__scale_report *r, int32_t at)
 {
-    cm__pass_on(r->ctx, cm__scale_point_at(r->step, r->device, r->fabric, r->asked.options.batch,
-                                           (int32_t)r->asked.counts[at], at ? r->points : NULL, &r->points[at],
-                                           r->ctx->diag));
+    cm__pass_on(r->ctx, cm__scale_point_at(r->asked.graph.model, r->step, r->device, r->fabric,
+                                           r->asked.options.batch, (int32_t)r->asked.counts[at],
+                                           at ? r->points : NULL, &r->points[at], r->ctx->diag));
 }
 
 static void make_step(cm__scale_report *r)

@@ -37,7 +37,7 @@ static void price(cm__ctx *ctx, json_t *o, const cm_job_entry *e)
 
 static void entry(cm__ctx *ctx, json_t *o, const cm_job_entry *e, int32_t place, double seq)
 {
-    cm__rank_json_entry(ctx, o, &e->at, place, seq);
+    cm__rank_json_entry(ctx, o, &e->at, place, (int64_t)seq, seq);
     price(ctx, o, e);
     cm__json_set(ctx, o, "n", json_integer(e->n));
     cm__json_set(ctx, o, "devices_paid", json_integer(e->paid));

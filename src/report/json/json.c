@@ -52,15 +52,20 @@ void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples
     cm__json_set(ctx, object, "tokens_s", cm__json_number(seq ? (double)seq * samples_s : NAN));
 }
 
-void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s)
+void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load)
 {
     static const char *const ways[CM_SAMPLES] = {"padded", "unpadded", "packed"};
     if (!(load->tokens > 0)) return;
-    bool rows = load->samples == CM_SAMPLES_PACKED;
     cm__json_set(ctx, object, "tokens_per_sample", cm__json_number(load->tokens));
     cm__json_set(ctx, object, "samples", json_string(ways[load->samples]));
+}
+
+void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s)
+{
+    if (!(load->tokens > 0)) return;
+    cm__json_samples(ctx, object, load);
     cm__json_set(ctx, object, "row_tokens", json_integer(row_tokens));
-    cm__json_set(ctx, object, "tokens_s", cm__json_number((rows ? (double)row_tokens : load->tokens) * samples_s));
+    cm__json_set(ctx, object, "tokens_s", cm__json_number(cm_load_tokens(load, row_tokens) * samples_s));
 }
 
 void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph)

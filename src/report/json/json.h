@@ -21,6 +21,8 @@ json_t *cm__json_number(double value);
 
 /* "seq" and "tokens_s" of a model of token sequences; null for others. samples_s NAN: no time was predicted. */
 void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
+/* With samples of several lengths: their mean, and how they are put together. */
+void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load);
 /* With samples of several lengths: their mean, how they are put together, and tokens/s without padding. */
 void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s);
 /* "loop", if it was asked for. timed: with the times of its phases. */
@@ -44,8 +46,10 @@ struct cm__roof;
 struct cm__explain_side;
 void cm__json_roofs(cm__ctx *ctx, json_t *object, const struct cm__roof *roof);
 void cm__json_level(cm__ctx *ctx, json_t *object, const struct cm__roof *roof, const struct cm__explain_side *side);
-/* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens per sample, 0: none. */
-void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, double seq);
+/* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens of the longest sample, 0: none;
+   tokens: of the mean one. */
+void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, int64_t seq,
+                         double tokens);
 /* Add the fields of a ranking. */
 struct cm__rank_report;
 void cm__rank_json_fill(cm__ctx *ctx, json_t *object, const struct cm__rank_report *report);

@@ -67,7 +67,7 @@ static void numbers(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
     cm__json_set(ctx, o, "pareto", json_boolean(e->pareto));
 }
 
-void cm__rank_json_entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place, double seq)
+void cm__rank_json_entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_t place, int64_t seq, double tokens)
 {
     static const cm_prediction_info unknown = {.step_time_s = NAN, .device_time_s = NAN, .host_time_s = NAN,
                                                .throughput_samples_s = NAN, .interval_s = {NAN, NAN}, .mfu = NAN,
@@ -83,7 +83,8 @@ void cm__rank_json_entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_
     cm__json_times(ctx, o, p, e->peak_bytes, e->fits);
     cm__json_set(ctx, o, "throughput_samples_s_per_device",
                  cm__json_number(e->fits ? p->throughput_samples_s / p->devices : NAN));
-    cm__json_sequence(ctx, o, (int64_t)seq, p->throughput_samples_s);
+    cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());
+    cm__json_set(ctx, o, "tokens_s", cm__json_number(seq ? tokens * p->throughput_samples_s : NAN));
     price(ctx, o, e);
     numbers(ctx, o, e);
 }
@@ -115,8 +116,9 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
         cm__json_set(ctx, job, "text", cm__json_text(ctx, i->job));
         cm__json_set(ctx, job, "assumed", json_boolean(i->job_assumed));
     }
-    cm__json_set(ctx, o, "seq", i->tokens_per_sample > 0 ? cm__json_number(i->tokens_per_sample) : json_null());
+    cm__json_set(ctx, o, "seq", i->seq ? json_integer(i->seq) : json_null());
     cm__json_set(ctx, o, "tokens_per_sample", cm__json_number(i->tokens_per_sample > 0 ? i->tokens_per_sample : NAN));
+    cm__json_samples(ctx, o, &a->load);
     cm__json_set(ctx, o, "baseline", text_or_null(ctx, a->baseline));
     cm__json_set(ctx, o, "port_hours", a->port_hours > 0 ? cm__json_number(a->port_hours) : json_null());
     cm__json_set(ctx, o, "port_usd_hour", a->port_hours > 0 ? cm__json_number(a->port_usd_hour) : json_null());
@@ -130,12 +132,11 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
     echo(ctx, answer, r);
     if (i->baseline)
         cm__rank_json_entry(ctx, cm__json_set(ctx, answer, "baseline_entry", json_object()), i->baseline, 0,
-                            i->tokens_per_sample);
+                            i->seq, i->tokens_per_sample);
     json_t *list = cm__json_set(ctx, answer, "ranking", json_array());
     for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++)
         cm__rank_json_entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k),
-                            k < placed ? k + 1 : 0,
-              i->tokens_per_sample);
+                            k < placed ? k + 1 : 0, i->seq, i->tokens_per_sample);
     cm__json_warnings(ctx, answer, cm_ranking_graph(r->ranking, 0));
 }
 

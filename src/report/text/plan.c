@@ -48,7 +48,7 @@ static int32_t same_counts(const cm__plan_report *r)
 
 static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
-    double           seq = (double)cm_graph_seq(r->forward), unit = seq > 0 ? seq : 1;
+    double           seq = cm_load_tokens(&r->asked.options.load, cm_graph_seq(r->forward)), unit = seq > 0 ? seq : 1;
     const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
                                          {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
                                          {"recompute", NULL, false}, {"settings", NULL, true}, {"step", "s", false},
@@ -102,8 +102,9 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     const cm_search_info    *i = cm_search_get_info(r->search);
     char                     buf[32];
     fprintf(out, "# centimani %s, parallel plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
-    fprintf(out, "# %d x %s, global batch %lld%s, %s, %s, best by %s\n", a->devices,
+    fprintf(out, "# %d x %s, global batch %lld%s%s, %s, %s, best by %s\n", a->devices,
             cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward),
+            cm__lengths_text(ctx, &a->load, NULL, 0),
             cm_precision_name(a->train.precision), cm_runtime_name(a->runtime), cm_objective_name(a->objective));
     fprintf(out, "# %llu plans evaluated in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");

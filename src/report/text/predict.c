@@ -178,12 +178,11 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     const cm_device_info     *device = cm_device_get_info(r->device);
     const cm_load_options    *load = &r->asked.graph.load;
-    double                    seq = (double)cm_graph_seq(r->graph->step);
+    double                    seq = cm_load_tokens(load, cm_graph_seq(r->graph->step));
     char                      buf[32];
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
             r->asked.graph.train.inference ? "inference" : "one training step",
             cm__printable(ctx, r->asked.graph.model), device->name);
-    if (load->tokens > 0 && load->samples != CM_SAMPLES_PACKED) seq = load->tokens;
     fprintf(out, "# batch %lld%s%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
             cm__lengths_text(ctx, load, r->step, i->batch),
             cm_precision_name(cm_graph_precision(r->graph->step)),

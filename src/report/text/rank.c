@@ -89,7 +89,8 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     if (i->job)
         fprintf(out, "# the job: %s%s\n", i->job,
                 i->job_assumed ? ", assumed because no size was given (--samples, --tokens)" : "");
-    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+    if (i->seq)
+        fprintf(out, "# sequence length %lld%s\n", (long long)i->seq, cm__lengths_text(ctx, &a->load, NULL, 0));
     print_basis(ctx, r, out);
     if (several_devices(r->ranking))
         fputs("# xN: one copy of the model needs N devices; speeds are per device, prices and costs for all N\n", out);

@@ -14,13 +14,15 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                          {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false},
                                          {"memory", "B", false}, {"fits", NULL, true},
                                          {"tokens/s", "1/s", false}}; /* only for models of token sequences */
-    double    seq = (double)cm_graph_seq(r->graph->step);
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
+    const cm_load_options *load = &r->asked.graph.load;
+    double    tokens = cm_load_tokens(load, cm_graph_seq(r->graph->step));
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(tokens > 0), false);
     char      buf[32];
     fprintf(out, "# centimani %s, %s scaling of %s on %s\n", CM_VERSION, r->strong ? "strong" : "weak",
             cm__printable(ctx, r->asked.graph.model), cm_device_get_info(r->device)->name);
-    fprintf(out, "# %s, %s%s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
+    fprintf(out, "# %s, %s%s%s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
             cm_runtime_name(r->asked.options.runtime), cm__seq_text(ctx, r->graph->step),
+            cm__lengths_text(ctx, load, NULL, 0),
             r->strong ? "one global batch, divided among the devices" : "the same batch size on every replica");
     for (int32_t i = 0; i < r->asked.n_counts; i++) {
         const cm__scale_point *p = &r->points[i];
@@ -35,7 +37,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                           cm__cell_percent(ctx, p->lost[2], 1),
                                           cm__cell_binary(ctx, p->peak_bytes),
                                           cm__fits_word(p->fits, p->sure),
-                                          cm__cell_si(ctx, seq * p->info.throughput_samples_s)};
+                                          cm__cell_si(ctx, tokens * p->info.throughput_samples_s)};
         cm__table_row(&table, cells);
     }
     cm__table_print(&table);

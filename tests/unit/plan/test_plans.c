@@ -124,6 +124,45 @@ static void machines_with_an_execution_model_take_stages(void **state)
     }
 }
 
+/* Samples of several lengths: every plan is predicted as cm_step_predict() does. */
+#define LONGER "gpt:layers=4,hidden=2048,heads=16,seq=2048,vocab=1024" /* bound by the device */
+static void plans_of_varied_lengths(void **state)
+{
+    (void)state;
+    cm_device        *d = a100();
+    cm_fabric        *f = fabric_of(d);
+    cm_graph         *forward = loaded(LONGER);
+    cm_load_options   load = {.tokens = (double)cm_graph_seq(forward) / 4};
+    cm_search_options o = {.devices = 8, .global_batch = 32, .fabric = f, .threads = 1, .model = LONGER, .load = load,
+                           .runtime = CM_RUNTIME_TORCH_EAGER, .train = {.precision = CM_PRECISION_AMP_BF16}};
+    cm_search        *s, *longest;
+    if (cm_search_run(forward, d, &o, &s, &diag)) fail_msg("%s", diag.reason);
+    o.load.tokens = 0;
+    if (cm_search_run(forward, d, &o, &longest, &diag)) fail_msg("%s", diag.reason);
+    assert_true(cm_search_plans(s) > 2);
+    assert_true(cm_search_plan(s, 0)->step_time_s < cm_search_plan(longest, 0)->step_time_s);
+    for (int32_t i = 0; i < cm_search_plans(s); i++) {
+        const cm_found    *found = cm_search_plan(s, i);
+        cm_step_options    alone = {.load = load, .train = o.train, .runtime = o.runtime, .plan = found->plan, .fabric = f};
+        cm_prediction_info info;
+        cm_step           *step;
+        alone.train.recompute = found->plan.recompute;
+        if (cm_step_new(LONGER, d, &alone, &step, &diag)) fail_msg("%s", diag.reason);
+        assert_int_equal(cm_step_time(step, found->plan.micro_batch, &info, NULL), CM_OK);
+        assert_true(fabs(info.step_time_s / found->step_time_s - 1) < 1e-9);
+        if (i) assert_true(cm_search_plan(s, i - 1)->step_time_s <= found->step_time_s);
+        cm_step_free(step);
+    }
+    o.load.tokens = load.tokens;
+    o.model = NULL;
+    cm_search_free(s);
+    assert_int_equal(cm_search_run(forward, d, &o, &s, &diag), CM_ERR_ARGUMENT);
+    cm_search_free(longest);
+    cm_graph_free(forward);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +170,7 @@ int main(void)
         cmocka_unit_test(every_plan_gains_something),
         cmocka_unit_test(best_plan),
         cmocka_unit_test(goals),
+        cmocka_unit_test(plans_of_varied_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,6 +178,36 @@ static void test_tokens(void **state)
     assert_non_null(strstr(diag.reason, "--samples"));
 }
 
+/* Samples of several lengths: each device as predicted alone, and a job counts tokens without padding. */
+static void test_lengths(void **state)
+{
+    (void)state;
+    cm_load_options    load = {.seq = 1024, .tokens = 256};
+    cm_rank_options    o = {.devices = "nvidia-h200,amd-mi300x", .batch = 8, .tokens = 256e6, .load = load};
+    cm_ranking        *r = rank("gpt2", &o);
+    cm_step_options    alone = {.load = load};
+    cm_prediction_info info;
+    cm_memory_use      use;
+    cm_device         *device;
+    cm_step           *step;
+    near(cm_ranking_get_info(r)->tokens_per_sample, 256);
+    near(cm_ranking_get_info(r)->job_samples, 1e6);
+    assert_int_equal(cm_ranking_get_info(r)->seq, 1024);
+    assert_int_equal(cm_ranking_entries(r), 2);
+    for (int32_t i = 0; i < 2; i++) {
+        const cm_rank_entry *e = cm_ranking_entry(r, i);
+        assert_int_equal(cm_device_load(cm_device_get_info(e->device)->id, &device, NULL), CM_OK);
+        assert_int_equal(cm_step_new("gpt2", device, &alone, &step, NULL), CM_OK);
+        assert_int_equal(cm_step_time(step, 8, &info, NULL), CM_OK);
+        assert_int_equal(cm_step_memory(step, 8, &use, NULL), CM_OK);
+        near(e->prediction.step_time_s, info.step_time_s);
+        near(e->peak_bytes, use.peak_bytes);
+        cm_step_free(step);
+        cm_device_free(device);
+    }
+    cm_ranking_free(r);
+}
+
 /* ---- the baseline ----------------------------------------------------------------------------------------------- */
 
 static void test_baseline(void **state)
@@ -339,7 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_as_alone), cmocka_unit_test(test_best_batch), cmocka_unit_test(test_threads_agree),
-        cmocka_unit_test(test_order), cmocka_unit_test(test_job), cmocka_unit_test(test_tokens),
+        cmocka_unit_test(test_order), cmocka_unit_test(test_job), cmocka_unit_test(test_tokens), cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_baseline), cmocka_unit_test(test_baseline_left_out),
         cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters), cmocka_unit_test(test_price_basis),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_refused),
