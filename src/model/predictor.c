@@ -23,19 +23,18 @@ struct cm_predictor {
     struct {
         cm__timed *timed; /* NULL: none */
         bool      *done;  /* for each call */
-        int        power;
-    } begun; /* a power of two of which only some calls are timed */
+    } begun[POWERS]; /* powers of two of which only some calls are timed */
 };
 
 static cm__timed *at_power(cm_predictor *p, int power)
 {
     if (!p->at_power[power]) {
-        bool       begun = p->begun.timed && p->begun.power == power;
-        double     batch = (double)((int64_t)1 << power);
-        cm__timed *timed =
-            begun ? p->begun.timed : cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
+        const bool *done = p->begun[power].done;
+        double      batch = (double)((int64_t)1 << power);
+        cm__timed  *timed =
+            done ? p->begun[power].timed : cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
         for (int32_t i = 0; i < p->model.calls->n_calls; i++)
-            if (!begun || !p->begun.done[i]) timed[i] = cm__step_time_call(&p->model, batch, i);
+            if (!done || !done[i]) timed[i] = cm__step_time_call(&p->model, batch, i);
         p->at_power[power] = timed; /* set only when complete */
     }
     return p->at_power[power];
@@ -180,17 +179,17 @@ static bool takes_longer(cm_predictor *p, int power, double most_s)
     size_t              count = (size_t)d->n_calls;
     double              sum_s = 0;
     ordered            *order = cm__alloc_array(p->ctx, count, sizeof *order);
-    p->begun.timed = NULL;
-    p->begun.done = cm__alloc_array(p->ctx, count, sizeof *p->begun.done);
-    p->begun.power = power;
-    p->begun.timed = cm__alloc_array(p->ctx, count, sizeof *p->begun.timed);
+    if (!p->begun[power].done) {
+        p->begun[power].timed = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].timed);
+        p->begun[power].done = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].done);
+    }
     for (int32_t i = 0; i < d->n_calls; i++) order[i] = (ordered){p->timed[i].time_s * d->runs[i], i};
     qsort(order, count, sizeof *order, slowest_first);
     for (size_t i = 0; i < count && !(sum_s > most_s); i++) {
         int32_t    call = order[i].call;
-        cm__timed *t = &p->begun.timed[call];
-        *t = cm__step_time_call(&p->model, (double)((int64_t)1 << power), call);
-        p->begun.done[call] = true;
+        cm__timed *t = &p->begun[power].timed[call];
+        if (!p->begun[power].done[call]) *t = cm__step_time_call(&p->model, (double)((int64_t)1 << power), call);
+        p->begun[power].done[call] = true;
         sum_s += d->runs[call] * (t->time_s + t->launches * p->model.gap_s);
     }
     return sum_s > most_s;

@@ -191,7 +191,77 @@ def plain():
     return nn.Sequential(*layers, *head), images(224), 64, "classes"
 
 
-NETWORKS = {f.__name__: f for f in (resnet50, vit, gpt2, unet, convnext, lstm, bert, lstm_small, plain)}
+class RotaryBlock(nn.Module):
+    """A layer as in Llama: RMSNorm, rotary positions, fewer heads of keys than of queries, gated linear units."""
+    def __init__(self, width, heads, key_heads, hidden):
+        super().__init__()
+        self.size = width // heads
+        self.n1, self.n2 = nn.RMSNorm(width), nn.RMSNorm(width)
+        self.q, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k, self.v = (nn.Linear(width, key_heads * self.size, bias=False) for _ in range(2))
+        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def turned(self, x, cos, sin):
+        first, second = x.chunk(2, -1)
+        return x * cos + torch.cat([-second, first], -1) * sin
+
+    def attend(self, x, cos, sin):
+        b, s, w = x.shape
+        q, k, v = (f(x).view(b, s, -1, self.size).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k = self.turned(q, cos, sin), self.turned(k, cos, sin)
+        k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
+        y = F.scaled_dot_product_attention(q.to(v.dtype), k.to(v.dtype), v, is_causal=True)
+        return self.out(y.transpose(1, 2).reshape(b, s, w))
+
+    def forward(self, x, cos, sin):
+        x = x + self.attend(self.n1(x), cos, sin)
+        y = self.n2(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Llama(nn.Module):
+    def __init__(self, layers, width, heads, key_heads, hidden, seq, vocab):
+        super().__init__()
+        self.words = nn.Embedding(vocab, width)
+        self.blocks = nn.ModuleList(RotaryBlock(width, heads, key_heads, hidden) for _ in range(layers))
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, vocab, bias=False)
+        size = width // heads
+        angles = torch.outer(torch.arange(seq), 1e4 ** (-torch.arange(0, size, 2) / size)).repeat(1, 2)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+
+    def forward(self, tokens):
+        x = self.words(tokens)
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin)
+        return self.head(self.norm(x))
+
+
+def llama():
+    return Llama(8, 2048, 32, 8, 5632, 2048, 32000), words(32000, 2048), 4, "words"
+
+
+def of_torchvision(name, batch):
+    """A network of torchvision."""
+    import torchvision
+    return getattr(torchvision.models, name)(), images(224), batch, "classes"
+
+
+def mobilenet_v2():
+    return of_torchvision("mobilenet_v2", 256)
+
+
+def densenet121():
+    return of_torchvision("densenet121", 128)
+
+
+def swin_t():
+    return of_torchvision("swin_t", 128)
+
+
+NETWORKS = {f.__name__: f for f in (resnet50, vit, gpt2, unet, convnext, lstm, bert, lstm_small, plain, llama,
+                                    mobilenet_v2, densenet121, swin_t)}
 
 
 def target_of(kind, inputs, classes=1000):

@@ -2,18 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """record.py FOLDER [NETWORK...] - profile training steps on this machine's GPU with torch.profiler.
 
-For each network of nets.py: FOLDER/NETWORK.trace.json.gz (three steps under autocast in bf16, with shapes and memory)
-and a line of FOLDER/steps.jsonl with the median time of a step without the profiler and the peak of allocated memory.
-Images are channels last. --bf16 also profiles vit, gpt2 and bert with weights in bf16. --cpu runs one small step on a
-machine without a GPU, to test the script.
+For each network of nets.py: FOLDER/NETWORK.trace.json.gz (three steps under autocast in bf16, with shapes and memory),
+FOLDER/NETWORK.snapshot.pickle.gz (the allocator's history over one step, and its segments after it) and a line of
+FOLDER/steps.jsonl with the median time of a step without the profiler, the time of an empty launch on the host, and the
+peak of allocated memory. Images are channels last. --bf16 also profiles vit, gpt2 and bert with weights in bf16. --cpu
+runs one small step on a machine without a GPU, to test the script. --pack PREFIX also writes everything as PREFIX-N.tar,
+each of at most 15 MB.
 """
 import argparse
+import concurrent.futures
+import glob
 import gzip
 import json
 import os
 import shutil
 import statistics
 import sys
+import tarfile
 import time
 
 import torch
@@ -21,7 +26,8 @@ import torch
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import nets  # noqa: E402
 
-WARM, TIMED, PROFILED = 8, 20, 3
+WARM, TIMED, PROFILED = 8, 10, 3
+PACKED_BYTES = 15e6
 
 
 def prepared(name, device, pure, batch):
@@ -72,16 +78,56 @@ def profiled(step, path, cuda):
             profiler.step()
         if cuda:
             torch.cuda.synchronize()
-    plain = path[:-3]
-    profiler.export_chrome_trace(plain)
-    with open(plain, "rb") as text, gzip.open(path, "wb", 6) as packed:
-        shutil.copyfileobj(text, packed)
-    os.remove(plain)
+    profiler.export_chrome_trace(path)
+
+
+def empty_launch_s():
+    """The time that the host takes to launch the smallest operator."""
+    x = torch.zeros(1, device="cuda")
+    times = []
+    for _ in range(5):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(500):
+            x.add_(1)
+        times.append((time.perf_counter() - begin) / 500)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def snapshot(step, path):
+    torch.cuda.synchronize()
+    torch.cuda.memory._record_memory_history(enabled="all", context=None)
+    step()
+    torch.cuda.synchronize()
+    torch.cuda.memory._dump_snapshot(path)
+    torch.cuda.memory._record_memory_history(enabled=None)
+
+
+def compressed(path):
+    with open(path, "rb") as plain, gzip.open(path + ".gz", "wb", 6) as packed:
+        shutil.copyfileobj(plain, packed)
+    os.remove(path)
+
+
+def pack(folder, prefix):
+    """Files in the order of their names, in archives that none of them makes larger than PACKED_BYTES."""
+    archive, size, count = None, 0, 0
+    for path in sorted(glob.glob(os.path.join(folder, "*"))):
+        if archive is None or size + os.path.getsize(path) > PACKED_BYTES:
+            if archive:
+                archive.close()
+            count, size = count + 1, 0
+            archive = tarfile.open(f"{prefix}-{count}.tar", "w")
+        archive.add(path, os.path.basename(path))
+        size += os.path.getsize(path)
+    archive.close()
 
 
 def record(folder, name, pure, args):
     device = "cpu" if args.cpu else "cuda"
     step, batch, kind = prepared(name, device, pure, args.batch)
+    place = os.path.join(folder, name + ("-bf16" if pure else ""))
     row = {"network": name, "batch": batch, "precision": "bf16" if pure else "amp-bf16",
            "optimizer": "adamw" if kind == "words" else "momentum", "torch": torch.__version__}
     if args.cpu:
@@ -89,7 +135,9 @@ def record(folder, name, pure, args):
     else:
         row["device"] = torch.cuda.get_device_name()
         row["step_s"], row["peak_allocated"], row["peak_reserved"] = timed(step)
-    profiled(step, os.path.join(folder, name + ("-bf16" if pure else "") + ".trace.json.gz"), not args.cpu)
+        row["launch_s"] = empty_launch_s()
+        snapshot(step, place + ".snapshot.pickle")
+    profiled(step, place + ".trace.json", not args.cpu)
     return row
 
 
@@ -100,6 +148,7 @@ def main():
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--batch", type=int)
+    parser.add_argument("--pack")
     args = parser.parse_args()
     os.makedirs(args.folder, exist_ok=True)
     torch.backends.cudnn.benchmark = False
@@ -115,6 +164,11 @@ def main():
             print(json.dumps(row), flush=True)
             if not args.cpu:
                 torch.cuda.empty_cache()
+    plain = [path for end in ("*.json", "*.pickle") for path in glob.glob(os.path.join(args.folder, end))]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(compressed, plain))
+    if args.pack:
+        pack(args.folder, args.pack)
 
 
 if __name__ == "__main__":

@@ -144,6 +144,25 @@ static cm_batch_candidate *largest_below(cm_batch_choice *choice, int64_t below)
     return found;
 }
 
+/* The throughput of a candidate, computed once. */
+static double throughput_of(choosing *c, cm_batch_candidate *one)
+{
+    if (isnan(one->throughput_samples_s)) one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
+    return one->throughput_samples_s;
+}
+
+/* Whether the second largest candidate is the choice, without the throughput of the largest. It is if the largest one
+   surely is not faster by more than the fraction allows, and the third one surely is too slow. Both are found before
+   all calls are timed. */
+static bool second_is_best(choosing *c, const cm_batch_candidate *first, cm_batch_candidate *second, double fraction)
+{
+    const cm_batch_candidate *third = second ? largest_below(c->choice, second->batch) : NULL;
+    if (!c->rule->below || !third || !(throughput_of(c, second) > 0)) return false;
+    double most = second->throughput_samples_s;
+    return c->rule->below(c->rule->user, first->batch, most / fraction) &&
+           c->rule->below(c->rule->user, third->batch, most * fraction);
+}
+
 /* Walks down from the largest candidate while throughput stays above a fraction of the highest. Candidates without one
    are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is
    unknown. */
@@ -151,12 +170,14 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
 {
     const cm_batch_candidate *best = NULL;
     cm_batch_candidate       *one = largest_below(c->choice, INT64_MAX);
+    cm_batch_candidate       *second = one ? largest_below(c->choice, one->batch) : NULL;
     double                    most = 0;
+    if (second_is_best(c, one, second, fraction)) return second;
     for (; one; one = largest_below(c->choice, one->batch)) {
-        bool slower = c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
+        bool known = !isnan(one->throughput_samples_s);
+        bool slower = !known && c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
         if (slower) break;
-        one->throughput_samples_s = c->o->throughput(c->o->user, one->batch);
-        if (!(one->throughput_samples_s > 0)) continue;
+        if (!(throughput_of(c, one) > 0)) continue;
         if (one->throughput_samples_s < fraction * most) break;
         most = fmax(most, one->throughput_samples_s);
         best = one;

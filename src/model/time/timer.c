@@ -4,6 +4,7 @@
 #include "model/time/timer.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
@@ -16,6 +17,13 @@
 
 enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
+/* How the rows of an own table differ from the times that other tables give. */
+typedef struct cm__ratio {
+    bool   known;
+    int    rows;
+    double mean, spread; /* of logarithms; spread INFINITY: fewer than two rows */
+} cm__ratio;
+
 struct cm__timer {
     cm__ctx           *ctx;
     const cm_device   *device;
@@ -24,6 +32,9 @@ struct cm__timer {
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
+    cm__ratio         *ratios;        /* for each table of libraries[OWN]; NULL: none was compared yet */
+    double             medians[CM_ENGINES]; /* of their means, by engine */
+    bool               medians_known;
 };
 
 /* Tables have times of the device on which they were measured: the device itself, or its base. */
@@ -190,6 +201,111 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
     join_fitted(t, by, c, timed);
 }
 
+/* The time of a call from the tables of the built-in device that a profile extends, or of the reference device. Returns
+   false if they have no table of the call's kind. */
+static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    for (int i = BUILT_IN; i < LIBRARIES; i++) {
+        cm__library   *l = &t->libraries[i];
+        int32_t        table = l->count ? cm__library_own(l, c) : -1;
+        cm__memo_value found;
+        if (table < 0 || !l->tables[table]->n_rows) continue;
+        found.timed = from_table(t, l, table, c, true);
+        cm__call_work(c, &found.flop, &found.bytes);
+        if (l->reference) take_from_reference(t, l, c, &found);
+        if (l->moved) move(t, l, c, &found);
+        *timed = found.timed;
+        timed->time_s = fmax(timed->time_s, cm__traffic_time_of(&t->limits, c, found.bytes));
+        return true;
+    }
+    return false;
+}
+
+#define COMPARED 16 /* rows of an own table */
+
+/* The times of an own table's rows over those from the other tables: mean and spread of the logarithms. */
+static cm__ratio compare_table(cm__timer *t, const cm__kernel_table *table)
+{
+    int32_t  every = (table->n_rows + COMPARED - 1) / COMPARED, count = 0;
+    double   sum = 0, squares = 0;
+    cm__call call = cm__call_of_table(table);
+    for (int32_t row = 0; row < table->n_rows; row += every) {
+        cm__timed other;
+        cm__set_row(&call, table, row);
+        if (!by_others(t, &call, &other)) continue;
+        double ratio = log((double)table->time_s[row] / other.time_s);
+        sum += ratio, squares += ratio * ratio, count++;
+    }
+    double mean = count ? sum / count : 0;
+    return (cm__ratio){.known = true, .rows = count, .mean = mean,
+                       .spread = count > 1 ? sqrt(fmax(0, (squares - count * mean * mean) / (count - 1))) : INFINITY};
+}
+
+static const cm__ratio *ratio_of(cm__timer *t, int32_t table)
+{
+    const cm__library *own = &t->libraries[OWN];
+    if (!t->ratios) t->ratios = cm__alloc_array(t->ctx, (size_t)own->count, sizeof *t->ratios);
+    if (!t->ratios[table].known) t->ratios[table] = compare_table(t, own->tables[table]);
+    return &t->ratios[table];
+}
+
+/* Corrects a time from the other tables by the rows of the own one: the device may be another one or have other
+   software. What the rows agree on is no longer unknown. */
+static void correct_others(cm__timer *t, const cm__call *c, cm__timed *other)
+{
+    const cm__ratio *r = ratio_of(t, cm__library_own(&t->libraries[OWN], c));
+    other->time_s *= exp(r->mean);
+    other->shared = fmin(other->shared, r->spread);
+    if (r->rows > 1) other->error = fmax(other->error, r->spread / sqrt(r->rows));
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+#define AGREEING 3 /* tables that say how a device differs from others */
+
+/* A call of a kind that the own tables lack: the device differs from the others as in the median of its tables whose
+   calls use the same engine. */
+static void correct_unknown(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    const cm__library *own = &t->libraries[OWN];
+    cm_engine          engine = cm__call_kinds[c->op].engine;
+    if (!t->medians_known)
+        for (int e = 0; e < CM_ENGINES; e++) {
+            double *means = cm__alloc_array(t->ctx, (size_t)own->count + 1, sizeof *means);
+            size_t  count = 0;
+            for (int32_t i = 0; i < own->count; i++)
+                if (cm__call_kinds[own->tables[i]->op].engine == (cm_engine)e && ratio_of(t, i)->rows)
+                    means[count++] = ratio_of(t, i)->mean;
+            if (count) qsort(means, count, sizeof *means, ascending);
+            t->medians[e] = count >= AGREEING ? means[count / 2] : 0;
+        }
+    t->medians_known = true;
+    timed->time_s *= exp(t->medians[engine]);
+    if (timed->how == CM_HOW_MEASURED && t->medians[engine] != 0) timed->how = CM_HOW_INTERPOLATED;
+}
+
+/* A profile's own table may have few rows, far from the call: one learned from a trace has those of a few networks. The
+   time between its rows is therefore joined with the time from the larger tables: the mean of the logarithms, with
+   weights by the squares of the errors. */
+static void join_others(cm__timer *t, const cm__call *c, cm__timed *timed)
+{
+    cm__timed other;
+    if (timed->how == CM_HOW_MEASURED || !by_others(t, c, &other)) return;
+    correct_others(t, c, &other);
+    double own = 1 / (timed->error * timed->error);
+    double others = 1 / (other.error * other.error + other.shared * other.shared), part = others / (own + others);
+    cm__timed joined = part > 0.5 ? other : *timed;
+    joined.time_s = timed->time_s * pow(other.time_s / timed->time_s, part);
+    joined.error = fmin(timed->error, other.error);
+    joined.shared = part * other.shared;
+    if (joined.how == CM_HOW_MEASURED) joined.how = CM_HOW_INTERPOLATED;
+    *timed = joined;
+}
+
 /* *bytes: of the call; NAN: not computed. */
 static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
 {
@@ -200,6 +316,8 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
     *bytes = found.bytes;
     if (by && by->reference) take_from_reference(t, by, c, &found);
     if (by && by->moved) move(t, by, c, &found);
+    if (by == &t->libraries[OWN]) join_others(t, c, &found.timed);
+    else if (by && t->libraries[OWN].count) correct_unknown(t, c, &found.timed);
     if (by) return found.timed;
     return (cm__timed){
         .time_s = cm__roofline(&t->limits, c), .launches = 1, .error = cm__time_factors.roofline_error,

@@ -169,10 +169,70 @@ static void test_refusals(void **state)
     drop(&s);
 }
 
+/* Throughputs by hand, of batch sizes 1, 2, 4 and 8. */
+typedef struct by_hand {
+    double samples_s[4];
+    int    asked; /* throughputs that were computed */
+} by_hand;
+
+static int place_of(int64_t batch) { return batch == 1 ? 0 : batch == 2 ? 1 : batch == 4 ? 2 : 3; }
+
+static cm_status always_fits(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    (void)user, (void)batch, (void)diag;
+    *use = (cm_memory_use){.fits = true, .sure = true};
+    return CM_OK;
+}
+
+static double throughput_by_hand(void *user, int64_t batch)
+{
+    by_hand *h = user;
+    h->asked++;
+    return h->samples_s[place_of(batch)];
+}
+
+static bool below_by_hand(void *user, int64_t batch, double samples_s)
+{
+    return ((by_hand *)user)->samples_s[place_of(batch)] < samples_s;
+}
+
+static int64_t chosen(const cm_device *device, by_hand *h, bool bounds)
+{
+    static const int64_t   sizes[] = {1, 2, 4, 8};
+    const cm_batch_options o = {.objective = CM_OBJECTIVE_THROUGHPUT, .candidates = sizes, .n_candidates = 4,
+                                .throughput = throughput_by_hand, .user = h};
+    const cm__batch_rule rule = {.device = device, .most = 8, .least = 1, .use = always_fits,
+                                 .below = bounds ? below_by_hand : NULL, .user = h};
+    cm_batch_choice      choice;
+    h->asked = 0;
+    assert_int_equal(cm__batch_choose(&rule, &o, &choice, NULL), CM_OK);
+    return choice.batch;
+}
+
+/* Bounds save throughputs but never change the choice, whatever the order of the throughputs; NAN: unknown. */
+static void test_bounds_do_not_change_the_choice(void **state)
+{
+    static const double values[] = {NAN, 90, 97, 99, 100, 102};
+    enum { VALUES = sizeof values / sizeof *values };
+    subject s = make("resnet50", "nvidia-h200");
+    (void)state;
+    for (int all = 0; all < VALUES * VALUES * VALUES * VALUES; all++) {
+        by_hand h = {.asked = 0};
+        for (int i = 0, rest = all; i < 4; i++, rest /= VALUES) h.samples_s[i] = values[rest % VALUES];
+        int64_t without = chosen(s.device, &h, false);
+        assert_int_equal(chosen(s.device, &h, true), without);
+    }
+    by_hand second = {.samples_s = {80, 90, 100, 101}};
+    assert_int_equal(chosen(s.device, &second, true), 4);
+    assert_int_equal(second.asked, 1);
+    drop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_is_the_largest), cmocka_unit_test(test_equation5),
+        cmocka_unit_test(test_any_is_the_largest),
+        cmocka_unit_test(test_bounds_do_not_change_the_choice), cmocka_unit_test(test_equation5),
         cmocka_unit_test(test_powers_of_two),      cmocka_unit_test(test_throughput),
         cmocka_unit_test(test_nothing_fits),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_unknown_times_are_skipped), cmocka_unit_test(test_refused_workspaces),

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_timer.c - measured times take precedence over interpolated, these over transferred, these over the roofline. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include "time_device.h"
 #include "device/row_sizes.h"
+#include "model/time/rows.h"
 #include "model/time/timer.h"
 #include "model/time/transfer.h"
 
@@ -324,6 +327,58 @@ TEST(operator_fits_for_megatron)
     cm_device_free(d);
 }
 
+/* Appends a table with the first rows of a built-in table that are far apart, each taking twice as long. */
+static void append_doubled(FILE *out, const cm__kernel_table *table, const char *before)
+{
+    cm__call call = cm__call_of_table(table);
+    fprintf(out, "%s{\"runtime\": \"torch-eager\", \"op\": \"gemm\", \"pass\": \"forward\", \"variant\": \"%s\", "
+                 "\"dtype\": \"bf16\", \"dims\": " GEMM_DIMS ", \"kind\": \"measured\", \"source\": \"sheet\", "
+                 "\"date\": \"2026-11\", \"rows\": [", before, table->variant);
+    for (int32_t row = 0, count = 0; count < 4; row += table->n_rows / 5, count++) {
+        cm__set_row(&call, table, row);
+        fprintf(out, "%s[%lld, %lld, %lld, %lld, %.9g, 1]", count ? ", " : "", (long long)call.sizes[0],
+                (long long)call.sizes[1], (long long)call.sizes[2], (long long)call.sizes[3],
+                2 * (double)table->time_s[row]);
+    }
+    fputs("]}", out);
+}
+
+/* A profile that extends the H200 by three tables of four products, all twice as slow: other products, and calls of
+   kinds that it has no table for, take twice as long, too. */
+TEST(own_rows_correct_larger_tables)
+{
+    cm_device              *h200, *slower;
+    const cm__kernel_table *tables[3];
+    char                   *text;
+    size_t                  size;
+    int                     count = 0;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    for (int32_t i = 0; i < h200->built_in_kernels.count && count < 3; i++) {
+        const cm__kernel_table *one = &h200->built_in_kernels.tables[i];
+        if (one->op == CM__CALL_GEMM && !strcmp(one->runtime, "torch-eager") && !strcmp(one->dtype, "bf16") &&
+            one->n_rows > 100)
+            tables[count++] = one;
+    }
+    assert_int_equal(count, 3);
+    FILE *out = open_memstream(&text, &size);
+    fputs("{" IDENTITY("slower") ", \"base\": \"nvidia-h200\", " SOURCES ", \"kernels\": [", out);
+    for (int i = 0; i < 3; i++) append_doubled(out, tables[i], i ? ", " : "");
+    fputs("]}", out);
+    fclose(out);
+    slower = device_of(text);
+    cm__call call = cm__call_of_table(tables[0]);
+    cm__set_row(&call, tables[0], tables[0]->n_rows / 10);
+    cm__timed other = cm__timer_time(cm__timer_new(ctx, slower, NULL, CM_RUNTIME_TORCH_EAGER), &call);
+    near(other.time_s, 2 * (double)tables[0]->time_s[tables[0]->n_rows / 10], 0.03);
+    assert_int_equal(other.how, CM_HOW_INTERPOLATED);
+    static const char conv[] = "conv forward nhwc bf16 128,64,64,56,56,3,3,1,1,1,1,1,1,1";
+    near(time_on(slower, NULL, CM_RUNTIME_TORCH_EAGER, conv).time_s,
+         2 * time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, conv).time_s, 1e-3);
+    free(text);
+    cm_device_free(slower);
+    cm_device_free(h200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -334,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_reference_device_is_transferred),
         cmocka_unit_test(interpolated_times_are_transferred),
         cmocka_unit_test(own_rows_come_first),
+        cmocka_unit_test(own_rows_correct_larger_tables),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(rows_left_out),
         cmocka_unit_test(a_shape_that_does_not_matter),
