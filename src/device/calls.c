@@ -191,6 +191,7 @@ static const struct {
     {"mul", 2, 0},
     {"div", 2, 0},
     {"where", 2, 1},
+    {"and", 2, 0},
     {"dropout", 1, 1},
     {"dropout_add", 2, 1},
     {"dropout_grad", 1, 1},

@@ -184,7 +184,7 @@ void cm__shape_attention(cm_graph *g, cm_node *n)
 static const struct {
     int16_t op;
     int8_t  gates, states, kept; /* kept: values of each element of the state that cuDNN stores for backward */
-} cells[] = {{CM_OP_RNN, 1, 1, 2}, {CM_OP_GRU, 3, 1, 6}, {CM_OP_LSTM, 4, 2, 5}};
+} cells[] = {{CM_OP_RNN, 1, 1, 1}, {CM_OP_GRU, 3, 1, 6}, {CM_OP_LSTM, 4, 2, 5}};
 
 /* x[S, B, I], W[D, gates*H, I], R[D, gates*H, H] -> Y[S, D, B, H], Y_h[D, B, H], Y_c; layout 1 puts B first. */
 void cm__shape_rnn(cm_graph *g, cm_node *n)

@@ -188,15 +188,25 @@ static void list_opaque(cm__trace *t)
     }
 }
 
-/* The tensor of which a tensor is a view; -1: it is no view. */
-static int32_t viewed(const cm_graph *g, int32_t tensor)
+static bool read_after(const cm__trace *t, int32_t tensor, const cm__trace_op *o)
 {
-    int32_t at = tensor;
+    for (int32_t i = 0; i < t->n_tensors; i++)
+        if (t->tensors[i].here == tensor && t->tensors[i].readers && t->tensors[i].reader > o - t->ops) return true;
+    return false;
+}
+
+/* The tensor of which a tensor is a view; -1: it is no view. If it is a view of a view, the one that is read after this
+   operator: (q @ k)[1:] = y writes into a slice of a view of a product, of which only the view is read later. */
+static int32_t viewed(const cm__trace *t, int32_t tensor, const cm__trace_op *o)
+{
+    const cm_graph *g = t->g;
+    int32_t         at = tensor, read = -1;
     for (;;) {
         int32_t producer = cm__t(g, at)->producer;
-        if (producer < 0 || !g->nodes[producer].view) return at == tensor ? -1 : at;
+        if (producer < 0 || !g->nodes[producer].view) return at == tensor ? -1 : read >= 0 ? read : at;
         if (g->nodes[producer].op == CM_OP_DETACH) return -1; /* not followed by gradients */
         at = g->nodes[producer].inputs[0];
+        if (read_after(t, at, o)) read = at;
     }
 }
 
@@ -205,7 +215,7 @@ static void write_back(cm__trace *t, const cm__trace_op *o)
 {
     if (o->n_in < 1 || o->n_out < 1 || o->in[0] < 0 || o->out[0] < 0) return;
     int32_t into = t->tensors[o->in[0]].here, part = t->tensors[o->out[0]].here;
-    int32_t whole = into < 0 ? -1 : viewed(t->g, into);
+    int32_t whole = into < 0 ? -1 : viewed(t, into, o);
     if (whole < 0 || part < 0 || part == into || !cm__has_gradient(cm__t(t->g, whole)->dtype)) return;
     bool     copies = strcmp(o->name, "copy") == 0; /* its kernel writes into the part */
     int32_t  producer = cm__t(t->g, part)->producer, from = part;

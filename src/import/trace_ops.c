@@ -30,6 +30,13 @@ void cm__aten_unary(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, NULL, 0)));
 }
 
+/* Bounds are numbers or tensors, and there may be one of them. */
+void cm__aten_clamp(cm__trace *t, const cm__trace_op *o, int op)
+{
+    bool tensors = o->n_in > 1, both = cm__trace_has(o, "min") && cm__trace_has(o, "max");
+    cm__aten_unary(t, o, tensors ? CM_OP_CLAMP_TENSOR : both ? op : CM_OP_CLAMP_ONE);
+}
+
 void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)
 {
     static const struct {
@@ -50,10 +57,12 @@ void cm__aten_where(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
 }
 
+/* PyTorch copies the tensor and then changes the copy in place. */
 void cm__aten_masked_fill(cm__trace *t, const cm__trace_op *o, int op)
 {
-    int32_t inputs[] = {cm__trace_in(t, o, 1), operand(t, o, 2, "value"), cm__trace_need(t, o, 0)};
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+    int32_t  inputs[] = {cm__trace_in(t, o, 1), operand(t, o, 2, "value"), cm__trace_need(t, o, 0)};
+    cm__attr copies = CM__INTS(CM_ATTR_COPIES, 1);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, &copies, !o->in_place));
 }
 
 void cm__aten_dropout(cm__trace *t, const cm__trace_op *o, int op)

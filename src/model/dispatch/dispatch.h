@@ -79,6 +79,16 @@ void          cm__dispatch_fused(cm__dispatch *d); /* compiled.c */
 
 /* rnn.c */
 cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g);
+
+/* The stack that a forward layer belongs to: its first and last node, and whether it drops values between layers. */
+typedef struct cm__stack {
+    int32_t first, last, layers;
+    double  directions;
+    bool    drops;
+} cm__stack;
+cm__stack cm__stack_of(const cm__stacks *s, const cm_graph *g, int32_t layer);
+/* True: a forward node between the layers of a stack. */
+bool cm__between_layers(const cm__stacks *s, int32_t node);
 /* True: the node lies between recurrent layers that run as one call, and is part of that call. */
 bool        cm__inside_stack(const cm__dispatch *d, int32_t node);
 

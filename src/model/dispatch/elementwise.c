@@ -21,17 +21,23 @@ static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, 
     else cm__join(text, size, from, "+", too, ">", to, NULL);
 }
 
-void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
-                  cm_poly inner)
+static void typed_call(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
+                       cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    char           dtype[CM__CALL_TEXT] = "";
-    type_text(d, a, b, out, dtype, sizeof dtype);
     memset(c.dtype, 0, sizeof c.dtype);
     memcpy(c.dtype, dtype, strlen(dtype));
     c.sizes[CM__ELEMENTWISE_OUTER] = outer;
     c.sizes[CM__ELEMENTWISE_INNER] = inner;
     cm__dispatch_add(d, node, &c);
+}
+
+void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+                  cm_poly inner)
+{
+    char dtype[CM__CALL_TEXT] = "";
+    type_text(d, a, b, out, dtype, sizeof dtype);
+    typed_call(d, node, function, dtype, outer, inner);
 }
 
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
@@ -78,6 +84,25 @@ static void joined(cm__dispatch *d, int32_t node)
                  -1, n->outputs[0], outer, inner);
 }
 
+/* A comparison writes truth values, and "and" joins two of them. "select" chooses between a tensor and a number in
+   memory: its kernel computes where each operand lies, which takes as long in 16 bits as in 32. False: another
+   function. */
+static bool truth(cm__dispatch *d, int32_t node, const char *function, int32_t over)
+{
+    static const struct {
+        const char *function, *kernel, *dtype; /* NULL: from the tensor's type to truth values */
+    } rows[] = {{"compare", "compare", NULL}, {"and", "and", "bool"}, {"select", "where", "fp32"}};
+    char dtype[CM__CALL_TEXT] = "";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(function, rows[i].function)) continue;
+        if (rows[i].dtype) cm__join(dtype, sizeof dtype, rows[i].dtype, NULL);
+        else cm__join(dtype, sizeof dtype, cm_dtype_name(type_of(d, over)), ">bool", NULL);
+        typed_call(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
+        return true;
+    }
+    return false;
+}
+
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
@@ -98,7 +123,8 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
         if (n->op != CM_OP_POW) m.function = "scale";
     }
     if (n->op == CM_OP_DROPOUT || n->op == CM_OP_CONSTANT_OF_SHAPE) m.a = y, m.b = -1; /* of the result's type */
-    cm__call_walk(d, node, &m);
+    if (cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, "copy", y, -1, y);
+    if (!truth(d, node, function, y)) cm__call_walk(d, node, &m);
 }
 
 /* A gradient multiplied by a scalar has one operand less. */
@@ -122,6 +148,8 @@ static bool is_undone(const char *function) { return strchr(function, ':') != NU
 static const char *const *kernels_of(const cm_node *n, const cm_node *forward)
 {
     static const char *const of_divisor[] = {"div", "div", "neg", "mul", NULL};
+    static const char *const of_copy[] = {"copy", "where", NULL};
+    if (cm__attr_find(forward, CM_ATTR_COPIES)) return of_copy;
     return forward->op == CM_OP_DIV && n->n_inputs == 3 ? of_divisor : cm__backward_kernels(forward->op);
 }
 
@@ -130,7 +158,9 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t        y = n->outputs[0], dy = n->inputs[0];
     bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
+    if (forward->op == CM_OP_REDUCE_VAR) cm__call_mean(d, node);
     for (const char *const *f = kernels_of(n, forward); *f; f++) {
+        if (truth(d, node, *f, y)) continue;
         bool         product = by_operand(d, n, forward, y), scaled = by_number(d, n, forward);
         cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && !scaled && cm__has(n, 1) ? n->inputs[1] : -1,
                           y, cast ? dy : y};

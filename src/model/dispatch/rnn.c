@@ -149,6 +149,22 @@ bool cm__inside_stack(const cm__dispatch *d, int32_t node)
     return d->stacks && d->stacks->inside[cm__forward_of(d, cm__node(d, node)) - d->g->nodes];
 }
 
+bool cm__between_layers(const cm__stacks *s, int32_t node) { return s->inside[node]; }
+
+cm__stack cm__stack_of(const cm__stacks *s, const cm_graph *g, int32_t layer)
+{
+    cm__stack stack = {.layers = 1};
+    int32_t   bottom = is_second(s, layer) ? s->twin[layer] : layer, top = bottom;
+    for (; s->below[bottom] >= 0; bottom = s->below[bottom]) stack.layers++;
+    for (; s->above[top] >= 0; top = s->above[top]) stack.layers++;
+    bool both = s->twin[bottom] >= 0;
+    stack.first = bottom;
+    stack.last = both ? s->twin[top] : top;
+    stack.directions = both ? 2 : (double)ways_of(g, &g->nodes[bottom]).fixed;
+    for (int32_t i = bottom; i < top; i++) stack.drops |= s->inside[i] && g->nodes[i].op == CM_OP_DROPOUT;
+    return stack;
+}
+
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* One call runs the whole stack. In forward its first layer makes the call, in backward its last layer. In a

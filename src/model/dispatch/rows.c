@@ -104,7 +104,7 @@ static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum")
 /* Reduces from the first to the last reduced axis. The call's sizes are the dimensions before, between and after. */
 static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
 {
-    const cm_node   *n = cm__node(d, node);
+    const cm_node   *n = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, n, 0);
     int64_t          axes[CM__RANK_MAX], one = cm__attr_int(n, CM_ATTR_AXIS, 0);
     int32_t          count =
@@ -126,6 +126,9 @@ static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
                   cm__poly_product(x->dims + first, last - first + 1),
                   cm__poly_product(x->dims + last + 1, x->rank - last - 1));
 }
+
+/* The gradient of a variance computes the mean again. */
+void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, "mean"); }
 
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node) { reduce_as(d, node, reduction_name(cm__node(d, node)->op)); }
 

@@ -12,7 +12,7 @@ cm__dispatch_rule *const cm__dispatch_rules[CM_OPS] = {
 
 static const struct {
     int16_t     op;
-    const char *forward[5], *backward[6];
+    const char *forward[5], *backward[8];
 } kernels[CM_OPS] = {
 #define FORWARD(...) .forward = {__VA_ARGS__},
 #define BACKWARD(...) .backward = {__VA_ARGS__},

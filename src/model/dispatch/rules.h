@@ -71,6 +71,9 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor);
 bool cm__is_image(const cm__dispatch *d, int32_t tensor, bool channels_last);
 void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last);
 
+/* rows.c: the mean that the forward reduction of a gradient is about. */
+void cm__call_mean(cm__dispatch *d, int32_t node);
+
 /* An elementwise kernel over all elements of `out`, contiguous. */
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
 

@@ -89,6 +89,7 @@ struct cm_footprint {
     /* two buffers for the largest share of a streamed one; 0: not known */
     double            largest_bytes[CM_CATEGORIES];
     bool              math;        /* attention is not fused: its scores are stored */
+    struct cm__stacks *stacks;     /* recurrent layers that run as one call; NULL: none, or not caching */
     bool              caching;     /* the runtime uses PyTorch's allocator */
     cm__strides            *strides;     /* of the step's tensors; NULL unless caching */
     struct cm__kept_levels *kept_levels; /* peaks of memories of all footprints with the same pieces */
@@ -97,6 +98,11 @@ struct cm_footprint {
 
 /* memory.c: bytes of the libraries' permanent workspaces under a runtime. */
 double cm__library_bytes(const cm_device *device, cm_runtime runtime);
+
+/* recurrent.c: what cuDNN allocates while it runs a stack of recurrent layers, at the last layer in forward and at the
+   first gradient in backward; and memory that layers of a stack do not need, because nothing between them is stored. */
+cm__temporary cm__workspace_recurrent(const cm_footprint *f, const cm_node *n);
+void          cm__recurrent_pieces(cm_footprint *f, const int32_t *piece_of);
 
 /* memory.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);

@@ -290,6 +290,7 @@ static void find_whole(cm_footprint *f)
     for (int32_t i = 0; f->caching && i < f->n_nodes; i++) cm__strides_place(f->strides, i);
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
+    cm__recurrent_pieces(f, piece_of);
     cm__fused_pieces(f, piece_of);
     if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);
@@ -377,6 +378,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (!checked) cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
+    f->stacks = f->caching ? cm__stacks_of(ctx, step) : NULL;
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
     bool whole = shares_whole(f, like), shares = whole && cm__same_shards(&like->options.plan, &f->options.plan);

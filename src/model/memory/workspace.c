@@ -100,6 +100,8 @@ static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n)
 static cm__temporary conv_input(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_INPUT); }
 static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n) { return convolution(f, n, CM__CONV_WEIGHT); }
 
+static cm__temporary recurrent(const cm_footprint *f, const cm_node *n) { return cm__workspace_recurrent(f, n); }
+
 typedef cm__temporary rule(const cm_footprint *f, const cm_node *n);
 
 static rule *const rules[CM_OPS] = {

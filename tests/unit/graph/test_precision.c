@@ -375,6 +375,24 @@ TEST(a_loss_is_in_fp32_in_every_precision)
     }
 }
 
+/* RMS norm with a weight in fp32. Of fp32 numbers it is one kernel; of a product's bf16 numbers PyTorch computes
+   x * rsqrt(mean(x^2) + eps) * weight in fp32, and casts the result. */
+TEST(an_rms_norm_of_two_types_is_an_expression)
+{
+    for (int narrow = 0; narrow < 2; narrow++) {
+        start_over();
+        int32_t x = input("B,8");
+        x = narrow ? op(CM_OP_GEMM, IN(x, weight("w", "8,6"))) : op(CM_OP_MUL, IN(x, weight("w", "8")));
+        g->typed = true;
+        int32_t y = op(CM_OP_RMS_NORM, IN(x, weight("scale", narrow ? "6" : "8")));
+        train_in(CM_PRECISION_AMP_BF16, sum(y));
+        assert_int_equal(count_type(step, "RMSNormalization"), !narrow);
+        assert_int_equal(count_type(step, "Pow"), narrow);
+        assert_int_equal(count_type(step, "Reciprocal"), narrow);
+        assert_int_equal(casts(CM_FORWARD, CM_FP32), narrow);
+    }
+}
+
 /* PyTorch's cross-entropy of 16-bit logits under autocast: log-softmax in 16 bits, the likelihood in fp32. */
 TEST(a_recorded_loss_of_16_bit_logits_is_cast_after_log_softmax)
 {
@@ -574,6 +592,7 @@ int main(void)
         cmocka_unit_test(sums_widen_on_the_way_out),
         cmocka_unit_test(however_it_was_stored),
         cmocka_unit_test(a_loss_is_in_fp32_in_every_precision),
+        cmocka_unit_test(an_rms_norm_of_two_types_is_an_expression),
         cmocka_unit_test(a_recorded_loss_of_16_bit_logits_is_cast_after_log_softmax),
         cmocka_unit_test(a_recorded_loss_of_fp32_logits_is_one_operator),
         cmocka_unit_test(variables_are_stored_in_every_precision),

@@ -370,6 +370,28 @@ static void what_is_written_into_a_part_is_read_from_the_whole(void **state)
     cm_graph_free(g);
 }
 
+/* y = (x w).view; y[:, :2] = y[:, :2] + b; sum(y): the slice is of a view, and the view is read afterwards. */
+static void what_is_written_into_a_view_is_read_from_it(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(
+        TRACE("\"loss\":8,\"outputs\":[8]",
+              T("[4]", "fp32", "parameter") "," T("[2]", "fp32", "parameter") "," T("[[1,0],4]", "fp32", "input") ","
+              X("[[1,0],4]") "," X("[[1,0],2,2]") "," X("[[1,0],1,2]") "," X("[[1,0],1,2]") "," X("[[1,0],1,2]") ","
+              X("[]"),
+              OP("aten::mul.Tensor", "[2,0]", "[3]") "," OP("aten::view", "[3]", "[4]") ","
+              OPA("aten::slice.Tensor", "[4]", "[5]", "\"dim\":1,\"start\":0,\"end\":1") ","
+              OP("aten::add.Tensor", "[5,1]", "[6]") "," OP("aten::copy_", "[5,6]", "[7]") ","
+              OP("aten::sum", "[4]", "[8]")),
+        0);
+    assert_int_equal(count_of(g, "SliceWrite"), 1);
+    cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .optimizer = CM_OPTIMIZER_SGD});
+    assert_int_equal(step->n_warnings, 0);
+    assert_int_equal(only(step, "Update")->n_inputs, 4); /* both parameters have a gradient */
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +407,7 @@ int main(void)
         cmocka_unit_test(lengths_are_set_on_reading),
         cmocka_unit_test(a_length_that_was_not_varied_stays),
         cmocka_unit_test(what_is_written_into_a_part_is_read_from_the_whole),
+        cmocka_unit_test(what_is_written_into_a_view_is_read_from_it),
         cmocka_unit_test(bad_files_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,44 @@ static void joined_with_gaps(void **state)
           FP32, 2, "elementwise forward cat:part fp32 8,6");
 }
 
+/* PyTorch's gradients of clamp, from derivatives.yaml: where(x >= least && x <= most, dy, 0), and with one bound
+   where(x >= least, dy, 0). The zero is a tensor of one element, so that the kernel computes where operands lie. */
+static void a_bounded_function(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::clamp", "[[1,0],4]", "[4]", "[[1,0],4]", "\"min\":-1,\"max\":1"), FP32, 2,
+          "elementwise forward clip fp32 1,8", "elementwise forward compare fp32>bool 1,8",
+          "elementwise forward compare fp32>bool 1,8", "elementwise forward and bool 1,8",
+          "elementwise forward where fp32 1,8");
+    MAKES(ONE("aten::clamp_min", "[[1,0],4]", "[4]", "[[1,0],4]", "\"min\":0"), FP32, 2,
+          "elementwise forward clip fp32 1,8", "elementwise forward compare fp32>bool 1,8",
+          "elementwise forward where fp32 1,8");
+}
+
+/* cos: dy * -sin(x). log1p: dy / (x + 1). A variance computes its mean again. */
+static void gradients_of_several_kernels(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::cos", "[[1,0],4]", "[4]", "[[1,0],4]", ""), FP32, 2, "elementwise forward copy fp32 1,8",
+          "elementwise forward copy fp32 1,8", "elementwise forward neg fp32 1,8");
+    MAKES(ONE("aten::log1p", "[[1,0],4]", "[4]", "[[1,0],4]", ""), FP32, 2, "elementwise forward log fp32 1,8",
+          "elementwise forward scale fp32 1,8", "elementwise forward div fp32 1,8");
+    MAKES(ONE("aten::var.correction", "[[1,0],4]", "[4]", "[[1,0],1]", "\"dim\":[1],\"keepdim\":true"), FP32, 2,
+          "reduce forward var fp32 2,4,1", "reduce forward mean fp32 2,4,1");
+}
+
+/* masked_fill() copies its operand and fills the copy, in both passes; masked_fill_() does not copy in forward. */
+static void a_filled_copy(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4]", "[4]", "5", TENSOR("[[1,0],4]", "bool", "input") "," X("[[1,0],4]"),
+                  STEP("aten::masked_fill.Scalar", "[2,4]", "[5]", "\"value\":0")),
+          FP32, 2, "elementwise forward copy fp32 1,8", "elementwise forward copy fp32 1,8");
+    MAKES(CAPTURE("[[1,0],4]", "[4]", "5", TENSOR("[[1,0],4]", "bool", "input") "," X("[[1,0],4]"),
+                  STEP("aten::masked_fill_.Scalar", "[2,4]", "[5]", "\"value\":0")),
+          FP32, 2, "elementwise forward where fp32 1,8");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(dropout_is_for_training),
@@ -79,6 +117,9 @@ int main(void)
                                        cmocka_unit_test(a_function_of_its_own),
                                        cmocka_unit_test(a_product_with_a_number),
                                        cmocka_unit_test(a_product_of_two_types),
-                                       cmocka_unit_test(joined_with_gaps)};
+                                       cmocka_unit_test(joined_with_gaps),
+                                       cmocka_unit_test(a_bounded_function),
+                                       cmocka_unit_test(gradients_of_several_kernels),
+                                       cmocka_unit_test(a_filled_copy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
