@@ -611,8 +611,9 @@ const char            *cm_cluster_profile(cm_cluster *cluster); /* JSON; NULL: o
 /* The interconnect of several devices of one kind: links within a node, and the network between nodes. */
 typedef struct cm_fabric cm_fabric;
 
-/* `cluster` is an id, the path of a profile, or "node=8,net=800Gb" (devices per node, network bit/s per node). NULL: a
-   built-in cluster of this device, otherwise a single node. The device must outlive the fabric. */
+/* `cluster` is an id, the path of a profile, or "node=8,net=800Gb" (devices per node, network bit/s per node;
+   ",link=25GB": bytes/s of a device inside its node, instead of the profile's links and collectives). NULL: a built-in
+   cluster of this device, otherwise a single node. The device must outlive the fabric. */
 cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */

@@ -24,6 +24,9 @@ DEVICES = {"H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": "nvidia-h200", "B20
 MODELS = {"gpt3": ("GPT-3 175B", ["gpt3-175b", "--grad-reduce-in-bf16"]),
           "llama2_70b_lora": ("Llama 2 70B, LoRA", ["llama2-70b", "--seq", "8192", "--lora", "r=16,alpha=32,targets=attention"])}
 OVERLAP = ["--async-tp"]  # TP_COMM_OVERLAP of the same sources: on, except in the configurations of L40S
+# mlcommons/training_results_v4.0, NVIDIA/systems/l40s_n16_ngc24.04_nemo.json: host_networking "2xBF3 400Gbps for EW",
+# accelerator_interconnect "PCIe Gen4", of which x16 has 31.5 GB/s.
+L40S_NODE = "800Gb,link=31.5GB"
 FP8 = {"gpt3": ["--precision", "fp8"], "llama2_70b_lora": ["--precision", "fp8", "--quantize", "fp8"]}
 MOST_DEVICES = 4096  # larger searches take minutes
 NEAR = 0.11  # as far as the plans of one list are apart
@@ -53,7 +56,7 @@ def mlperf(path):
                 continue
             seen.add(key)
             name, model = MODELS[row["benchmark"]]
-            net = "400Gb" if row["device"] == "L40S" else "3200Gb"
+            net = L40S_NODE if row["device"] == "L40S" else "3200Gb"
             overlap = [] if row["device"] == "L40S" else OVERLAP
             yield {"source": row["source"].replace("mlperf-training-", "MLPerf "), "name": name, "model": model,
                    "device": DEVICES[row["device"]], "cluster": f"node={row['devices_per_node'] or 8},net={net}", "n": numbers["n_devices"],

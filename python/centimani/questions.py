@@ -113,7 +113,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
@@ -555,7 +556,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
@@ -617,7 +619,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, dim: Optional[
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     global_batch: samples per update over all devices
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
     objective: throughput (default), cost, energy or devices
@@ -691,7 +694,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe

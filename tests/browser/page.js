@@ -298,6 +298,8 @@ const uses = {
     await page.waitForFunction(() => /^config\.json: .* parameters/.test(document.getElementById('said').textContent));
     yes(/trains config\.json/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     equal(await page.inputValue('#model'), 'config.json', 'model');
+    for (const field of ['data', 'epochs', 'within']) equal(await page.inputValue('#' + field), '', field + ' of the example');
+    yes(/assumed: 1.00 Msamples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     await page.reload();
     if (process.env.CENTIMANI_SITE) {
       // The file was in the memory of the page; nobody else has it.
@@ -308,6 +310,50 @@ const uses = {
     }
     await settled(page);
     equal(await page.inputValue('#model'), 'config.json', 'model by the link');
+  },
+  'the data of an example stay for a model of its kind only, unless somebody changed them': async page => {
+    const askFor = async model => {
+      await page.fill('#model', model);
+      await after(page, () => page.press('#model', 'Enter'));
+    };
+    await page.waitForFunction(() => document.getElementById('models').options.length > 0);
+    await askFor('resnet18');
+    equal(await page.inputValue('#data'), '1281167', 'data for another convolutional network');
+    await askFor('bert-large');
+    equal(await page.inputValue('#data'), '', 'data of images for a transformer');
+    await page.fill('#data', '5000');
+    await askFor('resnet18');
+    equal(await page.inputValue('#data'), '5000', 'data that somebody entered');
+  },
+  'scripts run under the policy of the server': async (page, browser, url) => {
+    const strict = await open(browser, url, { bypassCSP: false });
+    await settled(strict);
+    yes(await strict.evaluate(() => Boolean(Chart.getChart('c-pareto'))), 'no chart');
+    const blocked = await strict.evaluate(
+      () =>
+        new Promise(done => {
+          addEventListener('securitypolicyviolation', event => done(event.effectiveDirective));
+          const script = document.createElement('script');
+          script.textContent = 'window.foreign = 1';
+          document.body.append(script);
+          setTimeout(() => done('nothing'), 2000);
+        }),
+    );
+    if (!process.env.CENTIMANI_SITE) equal(blocked, 'script-src-elem', 'blocked');
+    await strict.context().close();
+  },
+  'the first question is asked once': async (page, browser, url) => {
+    const seen = [],
+      other = await browser.newContext(),
+      first = await other.newPage();
+    first.on('request', request => seen.push(new URL(request.url()).pathname));
+    await first.goto(url);
+    await settled(first);
+    if (!process.env.CENTIMANI_SITE) {
+      equal(seen.filter(p => p === '/api/rank').length, 1, 'requests for a ranking');
+      yes(seen.indexOf('/chart.js') > seen.indexOf('/api/rank'), 'the chart library was loaded first: ' + seen.join());
+    }
+    await other.close();
   },
   'a screen reader finds names, states and news': async page => {
     equal(await page.getAttribute('#said', 'role'), 'status', 'role');
