@@ -236,6 +236,7 @@ typedef struct cm_train_options {
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
+    int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
@@ -663,6 +664,7 @@ typedef struct cm_plan {
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;
+    int32_t      recompute_layers; /* of all stages together, as in cm_train_options */
 } cm_plan;
 
 /* The smallest number of samples per replica and update that the plan divides into equal micro-batches; other numbers

@@ -25,7 +25,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -81,7 +82,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -188,7 +190,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -266,7 +269,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -343,7 +347,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -424,8 +429,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective, full, or auto: full where memory
-        limits the batch and it is faster
+    recompute: activations to recompute in backward: none (default), selective, full, full:N (of N layers), or auto:
+        full where memory limits the batch and it is faster
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -529,7 +534,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -667,7 +673,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
