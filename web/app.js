@@ -101,7 +101,7 @@
     $('results').hidden = false;
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(
-      ...Candidates.confidence(rank, l, toggle, more),
+      ...Candidates.confidence(rank, l, { open: toggle, more, raise }),
       ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
@@ -192,6 +192,12 @@
   // Ask the same question on up to so many devices.
   function more(devices) {
     $('max_devices').value = String(devices);
+    ask();
+  }
+  // Ask the same question with the limits that the program suggests.
+  function raise(limits) {
+    if (limits.within_s) $('within').value = Math.ceil(limits.within_s / 3600) + 'h';
+    if (limits.budget_usd) $('budget').value = String(Math.ceil(limits.budget_usd));
     ask();
   }
   function choose(e, on) {

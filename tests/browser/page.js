@@ -276,6 +276,28 @@ const uses = {
       await page.textContent('#confidence'),
     );
   },
+  'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
+    await settled(page);
+    yes(/^Raise /.test(await page.textContent('#confidence')), await page.textContent('#confidence'));
+    await after(page, () => page.click('#confidence button'));
+    yes(/ in [\d.]+ .* for [\d.]+ USD/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+  },
+  'without a deadline the answer by cost also names the fastest candidate': async (page, browser, url) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90');
+    await settled(page);
+    const rank = await page.evaluate(() =>
+        fetch('/api/rank?model=resnet50&samples=1281167&epochs=90&objective=cost').then(r => r.json()),
+      ),
+      fastest = rank.ranking.filter(e => e.rank && e.usd).reduce((a, b) => (b.hours < a.hours ? b : a));
+    yes(
+      (await page.textContent('#confidence')).includes(`The fastest, ${fastest.name}, takes `),
+      await page.textContent('#confidence'),
+    );
+    await page.click(`#confidence a >> text=${fastest.name}`);
+    await drawnDetail(page);
+    equal(await opened(page), fastest.name, 'opened');
+  },
   'a malformed file gives a message, and the page goes on': async (page, browser, url, work) => {
     const bad = path.join(work, 'bad.onnx');
     fs.writeFileSync(bad, Buffer.alloc(2000, 0xa5));
@@ -299,7 +321,7 @@ const uses = {
     yes(/trains config\.json/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     equal(await page.inputValue('#model'), 'config.json', 'model');
     for (const field of ['data', 'epochs', 'within']) equal(await page.inputValue('#' + field), '', field + ' of the example');
-    yes(/assumed: 1.00 Msamples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    yes(/assumed: 1.00 M samples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     await page.reload();
     if (process.env.CENTIMANI_SITE) {
       // The file was in the memory of the page; nobody else has it.
