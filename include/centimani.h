@@ -1127,7 +1127,7 @@ typedef struct cm_job_options {
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
     const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
     const char     *queue;       /* queue of the facility; NULL: the one that needs the fewest jobs */
-    const char     *region;      /* of the electricity's carbon intensity; NULL: the world's average */
+    const char     *region;      /* of the electricity's carbon intensity, or grams per kWh; NULL: the world's */
     void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
     void           *user;
 } cm_job_options;

@@ -481,7 +481,8 @@ def rank(model: Model, *, seq: Optional[int] = None, dim: Optional[Mapping[str, 
         job meets the limits
     tokens_per_parameter: with --max-devices: the job has N tokens for each parameter of the model (20: as Chinchilla)
         instead of --tokens
-    carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world)
+    carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world), or grams
+        of CO2 per kWh
     max_hours: only devices that finish the job in this time
     max_usd: only devices that finish the job for this cost
     vendor: only devices of this vendor

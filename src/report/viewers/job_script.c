@@ -55,7 +55,12 @@ static void print_megatron(const cm_plan *p, FILE *out)
     if (p->sequence_parallel) fputs(" --sequence-parallel", out);
     fprintf(out, " \\\n    --micro-batch-size %lld --global-batch-size %lld", (long long)p->micro_batch,
             (long long)p->global_batch);
+    if (p->pp > 1 && p->interleave > 1) fprintf(out, " --num-virtual-stages-per-pipeline-rank %d", p->interleave);
     if (p->zero) fputs(" --use-distributed-optimizer", out);
+    if (p->zero > 1)
+        fprintf(out, " \\\n    --use-megatron-fsdp --data-parallel-sharding-strategy %s --ckpt-format fsdp_dtensor "
+                     "--no-gradient-accumulation-fusion",
+                p->zero > 2 ? "optim_grads_params" : "optim_grads");
     if (p->recompute == CM_RECOMPUTE_FULL && !p->recompute_layers)
         fputs(" \\\n    --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", out);
     int32_t chunks = p->pp * (p->interleave > 1 ? p->interleave : 1); /* "block" counts the layers of one model chunk */
