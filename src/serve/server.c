@@ -314,6 +314,7 @@ static cm_status run(server *s, cm_diag *diag)
     struct MHD_Daemon *d = start(s, diag);
     if (d) {
         if (s->options->ready) s->options->ready(s->options->user, s->name, s->port);
+        cm__routes_prepare(s->routes);
         wait_for_end(&ends);
         MHD_stop_daemon(d);
     }

@@ -368,10 +368,18 @@ const uses = {
     const seen = [],
       other = await browser.newContext(),
       first = await other.newPage();
-    first.on('request', request => seen.push(new URL(request.url()).pathname));
+    let asked = '';
+    first.on('request', request => {
+      const { pathname, searchParams } = new URL(request.url());
+      seen.push(pathname);
+      if (pathname === '/api/rank') asked = [...searchParams].map(pair => pair.join('=')).sort().join('&');
+    });
     await first.goto(url);
     await settled(first);
     if (!process.env.CENTIMANI_SITE) {
+      const header = fs.readFileSync(path.join(__dirname, '../../src/serve/serve.h'), 'utf8'),
+        prepared = /CM__FIRST_QUESTION "(.*)"/.exec(header)[1];
+      equal(asked, prepared.split('&').sort().join('&'), 'the question that the server prepares');
       equal(seen.filter(p => p === '/api/rank').length, 1, 'requests for a ranking');
       yes(seen.indexOf('/chart.js') > seen.indexOf('/api/rank'), 'the chart library was loaded first: ' + seen.join());
     }
