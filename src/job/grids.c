@@ -35,6 +35,6 @@ cm__grid cm__grid_find(cm__ctx *ctx, const char *region)
     }
     const char *near = cm__nearest(wanted, names, n), *all = "";
     for (size_t i = 0; i < n; i++) all = cm__format(ctx, "%s%s%s", all, i ? ", " : "", names[i]);
-    cm__fail(ctx, CM_ERR_UNKNOWN, "no region '%.40s'%s%s%s; give grams of CO2 per kWh, such as 56, or one of %s", wanted, near ? ", did you mean '" : "",
-             near ? near : "", near ? "'?" : "", all);
+    cm__fail(ctx, CM_ERR_UNKNOWN, "no region '%.40s'%s%s%s; give grams of CO2 per kWh, such as 56, or one of %s",
+             wanted, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", all);
 }
