@@ -11,7 +11,8 @@ const { startServer, stopServer } = require('../tests/browser/checks.js');
 
 const [program, runs = '11'] = process.argv.slice(2);
 const questions = [
-  ['ResNet-50 on one device', ''],
+  ['ResNet-50 on one device', ''], // the server prepares this answer when it starts, and no other
+  ['ResNet-18 on one device', '?model=resnet18&data=1281167&epochs=90&within=24h'],
   ['ResNet-50 on up to 8 devices', '?model=resnet50&data=1281167&epochs=90&max_devices=8'],
   ['Llama 3 8B with LoRA on one device', '?model=llama3-8b&data=100M&unit=tokens&seq=2048&lora=r%3D16'],
 ];

@@ -181,7 +181,6 @@ bool store_price(const option *o, settings *s, void *field, const char *value)
 STORE_NAMED(precision)
 STORE_NAMED(optimizer)
 STORE_NAMED(loss)
-STORE_NAMED(recompute)
 STORE_NAMED(attention)
 STORE_NAMED(loss_kernel)
 STORE_NAMED(logits)
@@ -190,6 +189,24 @@ STORE_NAMED(quantize)
 STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
+
+/* "full:20" repeats 20 layers. */
+bool store_recompute(const option *o, settings *s, void *field, const char *value)
+{
+    static const char full[] = "full:";
+    cm_diag           diag;
+    int64_t           layers = 0;
+    bool              some = strncmp(value, full, sizeof full - 1) == 0;
+    const char       *count = value + sizeof full - 1;
+    if (some && (!cm__parse_int((cm__span){count, strlen(count)}, &layers) || layers < 1 || layers > INT32_MAX)) {
+        say("option %s: '%s' is not a number of layers such as full:20", o->name, value);
+        return false;
+    }
+    s->graph.train.recompute_layers = (int32_t)layers;
+    if (cm_recompute_parse(some ? "full" : value, field, &diag) == CM_OK) return true;
+    say("option %s: %s", o->name, diag.reason);
+    return false;
+}
 
 bool store_recompute_or_auto(const option *o, settings *s, void *field, const char *value)
 {

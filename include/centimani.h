@@ -239,6 +239,7 @@ typedef struct cm_train_options {
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
+    int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
@@ -614,8 +615,9 @@ const char            *cm_cluster_profile(cm_cluster *cluster); /* JSON; NULL: o
 /* The interconnect of several devices of one kind: links within a node, and the network between nodes. */
 typedef struct cm_fabric cm_fabric;
 
-/* `cluster` is an id, the path of a profile, or "node=8,net=800Gb" (devices per node, network bit/s per node). NULL: a
-   built-in cluster of this device, otherwise a single node. The device must outlive the fabric. */
+/* `cluster` is an id, the path of a profile, or "node=8,net=800Gb" (devices per node, network bit/s per node;
+   ",link=25GB": bytes/s of a device inside its node, instead of the profile's links and collectives). NULL: a built-in
+   cluster of this device, otherwise a single node. The device must outlive the fabric. */
 cm_status cm_fabric_new(const cm_device *device, const char *cluster, cm_fabric **fabric, cm_diag *diag);
 void      cm_fabric_free(cm_fabric *fabric);
 int32_t   cm_fabric_node(const cm_fabric *fabric); /* devices in one node */
@@ -665,6 +667,7 @@ typedef struct cm_plan {
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;
+    int32_t      recompute_layers; /* of all stages together, as in cm_train_options */
 } cm_plan;
 
 /* The smallest number of samples per replica and update that the plan divides into equal micro-batches; other numbers
@@ -1131,7 +1134,7 @@ typedef struct cm_job_options {
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
     const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
     const char     *queue;       /* queue of the facility; NULL: the one that needs the fewest jobs */
-    const char     *region;      /* of the electricity's carbon intensity; NULL: the world's average */
+    const char     *region;      /* of the electricity's carbon intensity, or grams per kWh; NULL: the world's */
     void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
     void           *user;
 } cm_job_options;

@@ -115,7 +115,8 @@ PLANS = [("gpt2-xl", "nvidia-h100", 8, 64, "torch-eager"), ("gpt3-13b", "nvidia-
 
 def options_of(plan):
     """Options that select a plan listed by `plan`."""
-    words = ["--recompute", plan["recompute"], "--schedule", plan["schedule"]]
+    layers = plan.get("recompute_layers")
+    words = ["--recompute", plan["recompute"] + (f":{layers}" if layers else ""), "--schedule", plan["schedule"]]
     words += ["--sequence-parallel"] * bool(plan["sequence_parallel"])
     words += ["--offload", ",".join(plan["offload"])] * bool(plan["offload"])
     counts = ("tp", "pp", "cp", "ep", "zero", "interleave", "micro_batch", "accumulate")

@@ -10,11 +10,13 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py tables OUT.c FILE.tsv...                 tables that are read at run time, because users may replace them
-       embed.py web OUT.c FILE...                        files of the web pages; chart.min.js becomes chart.js
+       embed.py web OUT.c FILE...                        files of the web pages, index.html as one document; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
        embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by their base device
 """
+import base64
+import hashlib
 import itertools
 import json
 import os
@@ -350,18 +352,41 @@ TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf
          ".json": "application/json", ".svg": "image/svg+xml"}
 
 
+def one_document(files):
+    """index.html with its style, scripts and icon inside, so that a browser needs one request for them. Returns it and
+    the sources that its security policy allows: the hashes of these texts, {"style": [...], "script": [...]}."""
+    allowed = {"style": [], "script": []}
+
+    def inline(tag, names):
+        text = b"\n".join(files[name] for name in names).decode()
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        allowed[tag].append(f"'sha256-{digest}'")
+        return f"<{tag}>{text}</{tag}>"
+
+    page = files["index.html"].decode()
+    page = re.sub(r'<link rel="stylesheet" href="/([\w.]+)">', lambda m: inline("style", m.groups()), page)
+    page = re.sub(r'(?:<script src="/[\w.]+"></script>\n)+',
+                  lambda m: inline("script", re.findall(r'src="/([\w.]+)"', m[0])) + "\n", page)
+    icon = base64.b64encode(files["favicon.svg"]).decode()
+    return page.replace('"/favicon.svg"', f'"data:image/svg+xml;base64,{icon}"').encode(), allowed
+
+
 def embed_web(out_path, paths):
+    files = {}
+    for path in paths:
+        with open(path, "rb") as file:
+            files[os.path.basename(path).replace(".min.js", ".js")] = file.read()
+    files["index.html"], allowed = one_document(files)
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from web; do not edit. */\n#include \"report/html/html.h\"\n\n")
         rows = []
-        for index, path in enumerate(paths):
-            with open(path, "rb") as file:
-                data = file.read()
-            name = os.path.basename(path).replace(".min.js", ".js")
+        for index, (name, data) in enumerate(files.items()):
             write_array(out, f"file_{index}", data)
             rows.append(f"    {{{c_string(name)}, {c_string(TYPES[os.path.splitext(name)[1]])}, file_{index}, {len(data)}}},\n")
         out.write(f"\nconst cm__web_file cm__web_files[] = {{\n{''.join(rows)}}};\n")
         out.write(f"const int32_t cm__n_web_files = {len(rows)};\n")
+        policy = "; ".join(f"{tag}-src 'self' {' '.join(hashes)}" for tag, hashes in allowed.items())
+        out.write(f"const char cm__web_sources[] = {c_string(policy)};\n")
 
 
 def embed_program(out_path, program):

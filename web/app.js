@@ -1,5 +1,5 @@
 // app.js - asks the question that form and URL contain, shows the answer, and keeps the URL and the browser's history up to date.
-// The page loads it before the scripts that show answers, so that the program computes the first answer while they load.
+// The answer is shown first. The chart library is loaded and charts are drawn after that frame.
 'use strict';
 (() => {
   let asked = 0,
@@ -9,7 +9,6 @@
     details = new Map(),
     waiting = null,
     drawing = 0;
-  const loaded = new Promise(done => addEventListener('DOMContentLoaded', done)); // all scripts
 
   // ---- states: waiting, problem, answer
 
@@ -88,7 +87,8 @@
     const turn = ++drawing;
     $('results').setAttribute('aria-busy', 'true');
     requestAnimationFrame(() =>
-      setTimeout(() => {
+      setTimeout(async () => {
+        await Charts.library();
         if (turn !== drawing) return;
         drawRanking();
         $('results').setAttribute('aria-busy', String(!$('progress').hidden));
@@ -101,7 +101,7 @@
     $('results').hidden = false;
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(
-      ...Candidates.confidence(rank, l, toggle, more),
+      ...Candidates.confidence(rank, l, { open: toggle, more, raise }),
       ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
@@ -133,6 +133,7 @@
   async function detailOf(e) {
     const id = Format.key(e);
     if (!details.has(id)) details.set(id, await Api.ask('/api/device', Detail.query(e, shownQuestion)));
+    await Charts.library();
     return details.get(id);
   }
   async function showOpened(focus) {
@@ -193,6 +194,12 @@
     $('max_devices').value = String(devices);
     ask();
   }
+  // Ask the same question with the limits that the program suggests.
+  function raise(limits) {
+    if (limits.within_s) $('within').value = Math.ceil(limits.within_s / 3600) + 'h';
+    if (limits.budget_usd) $('budget').value = String(Math.ceil(limits.budget_usd));
+    ask();
+  }
   function choose(e, on) {
     const ids = (view.compare || '').split('|').filter(id => id && id !== Format.key(e));
     view = { ...view, compare: (on ? [...ids, Format.key(e)] : ids).slice(-2).join('|') };
@@ -209,9 +216,8 @@
     wait(true);
     try {
       const begin = performance.now(),
-        answer = await Api.ask('/api/rank', Question.query(q)),
+        answer = await First.ask(Question.query(q)),
         took = performance.now() - begin;
-      await loaded;
       if (turn !== asked) return;
       rank = answer;
       shownQuestion = q;
@@ -245,6 +251,7 @@
     try {
       const answer = await Api.ask('/api/upload', { name: file.name }, file);
       Question.nameFile(answer.name, answer.model);
+      Question.leaveExample();
       await ask();
       $('said').textContent =
         `${answer.name}: ${Format.short(answer.params)} parameters.` + (answer.warnings?.length ? ' ' + answer.warnings.join(' ') : '');
@@ -274,6 +281,7 @@
     ask();
   });
   $('ask').addEventListener('change', event => {
+    if (event.target.id === 'model') Question.leaveExample();
     Question.summarize();
     if (rank && event.target.id !== 'file') ask();
   });
@@ -354,7 +362,7 @@
     await recall(); // before the lists below, which it does not need
     try {
       const [models, devices] = await Promise.all([Api.ask('/api/models'), Api.ask('/api/devices')]);
-      $('models').replaceChildren(...models.models.map(m => new Option(m.title, m.id)));
+      Question.offerModels(models.models);
       $('device-ids').replaceChildren(...devices.devices.map(d => new Option(d.name, d.id)));
       Question.offer(devices.devices.filter(d => d.id !== 'this-machine'));
     } catch (problem) {

@@ -18,7 +18,7 @@ const Candidates = (() => {
 
   function sentence(rank) {
     const best = rank.ranking.find(e => e.rank === 1),
-      job = rank.job?.text;
+      job = rank.job?.text.replace(/ ([kMGTP])(samples|tokens)/, ' $1 $2'); // "115 M samples"
     if (!best) return ['No candidate meets the question.'];
     const many = Format.count(best) > 1,
       head = [
@@ -45,9 +45,36 @@ const Candidates = (() => {
     if (range[1] <= limit) return `The whole interval is within the ${what}.`;
     return `It may miss the ${what}: the interval reaches beyond it.`;
   }
-  function confidence(rank, limits, open, more) {
+  const link = (e, on) =>
+    make(
+      'a',
+      {
+        href: '#',
+        className: 'candidate',
+        onclick: event => {
+          event.preventDefault();
+          on.open(e);
+        },
+      },
+      Format.title(e),
+    );
+  // The other end of the trade-off, where no limit decides it: the fastest beside the cheapest, the cheapest beside the fastest.
+  const otherEnds = {
+    cost: ['seconds', 'fastest', e => Format.seconds(e)],
+    time: ['dollars', 'cheapest', e => Format.dollars(e)],
+  };
+  function otherEnd(rank, limits, best, on) {
+    const [limit, word, of] = otherEnds[rank.objective] || [],
+      known = word && !limits[limit] ? Figures.placed(rank).filter(e => isKnown(of(e)) && isKnown(Format.dollars(e))) : [];
+    if (!known.length || !isKnown(of(best))) return [];
+    const end = known.reduce((a, b) => (of(b) < of(a) ? b : a));
+    if (of(best) < 1.5 * of(end)) return [];
+    return [` The ${word}, `, link(end, on), `, takes ${duration(Format.seconds(end))} and costs ${usd(Format.dollars(end))}.`];
+  }
+  // on: {open(candidate), more(devices), raise(limits)}
+  function confidence(rank, limits, on) {
     const best = rank.ranking.find(e => e.rank === 1);
-    if (!best) return relax(rank, limits, more);
+    if (!best) return relax(rank, limits, on);
     const close = closeTo(rank, best),
       range = Format.timeSpan(best),
       parts = [];
@@ -65,32 +92,22 @@ const Candidates = (() => {
         .map(text => text + ' ')
         .join(''),
     );
-    if (!close.length) return [...parts, 'No other interval overlaps.'];
+    const other = otherEnd(rank, limits, best, on);
+    if (!close.length) return [...parts, 'No other interval overlaps.', ...other];
     parts.push('Too close to call with ');
-    close.slice(0, 2).forEach((e, i) =>
-      parts.push(
-        i ? ', ' : '',
-        make(
-          'a',
-          {
-            href: '#',
-            className: 'candidate',
-            onclick: event => {
-              event.preventDefault();
-              open(e);
-            },
-          },
-          Format.title(e),
-        ),
-      ),
-    );
-    return [...parts, close.length > 2 ? ` and ${close.length - 2} more` : '', '.'];
+    close.slice(0, 2).forEach((e, i) => parts.push(i ? ', ' : '', link(e, on)));
+    return [...parts, close.length > 2 ? ` and ${close.length - 2} more` : '', '.', ...other];
   }
   // Nothing meets the limits: what the nearest candidates need.
-  function relax(rank, limits, more) {
-    if (rank.relax?.length) return rank.relax.map(r => r.text.replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ');
+  const button = (text, onclick) => make('button', { type: 'button', className: 'link', onclick }, text);
+  function relax(rank, limits, on) {
+    if (rank.relax?.length)
+      return rank.relax.flatMap(r => [
+        r.text.replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ',
+        ...(r.within_s || r.budget_usd ? [button('Ask with these limits', () => on.raise(r)), ' '] : []),
+      ]);
     const able = rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
-    if (!able.length) return rank.ranking.some(e => e.state === 'does-not-fit') ? tooLarge(rank, more) : ['The list below gives the reasons.'];
+    if (!able.length) return rank.ranking.some(e => e.state === 'does-not-fit') ? tooLarge(rank, on) : ['The list below gives the reasons.'];
     const fastest = able.reduce((a, b) => (Format.seconds(b) < Format.seconds(a) ? b : a));
     const priced = able.filter(e => isKnown(Format.dollars(e))),
       cheapest = priced.length && priced.reduce((a, b) => (Format.dollars(b) < Format.dollars(a) ? b : a));
@@ -102,14 +119,12 @@ const Candidates = (() => {
   }
 
   // No device, or no plan on as many, has enough memory: the same question on more of them.
-  function tooLarge(rank, more) {
+  function tooLarge(rank, on) {
     const most = rank.max_devices || 1,
       next = most < 8 ? 8 : 8 * most;
     return [
       most > 1 ? `It does not fit into the memory of up to ${most} devices. ` : 'It does not fit into the memory of a single device. ',
-      ...(next <= MOST_DEVICES
-        ? [make('button', { type: 'button', className: 'link', onclick: () => more(next) }, `Ask for up to ${next} devices`), '. ']
-        : []),
+      ...(next <= MOST_DEVICES ? [button(`Ask for up to ${next} devices`, () => on.more(next)), '. '] : []),
       'LoRA, and recomputed activations, need less memory (under “More options”).',
     ];
   }

@@ -89,6 +89,14 @@ const Charts = (() => {
   const noLegend = { legend: { display: false } };
   const tip = (label, title) => ({ tooltip: { callbacks: { label, ...(title && { title }) } } });
 
+  // Load the chart library unless it is loaded. Without it, a page has its tables only.
+  let loading = null;
+  const library = () =>
+    (loading ??=
+      typeof Chart === 'undefined'
+        ? new Promise(done => document.head.append(make('script', { src: 'chart.js', onload: done, onerror: done })))
+        : Promise.resolve());
+
   // `choose(index, dataset)` is called for the mark that is clicked.
   function draw(id, config, choose) {
     const canvas = document.getElementById(id);
@@ -247,6 +255,7 @@ const Charts = (() => {
     legend,
     noLegend,
     tip,
+    library,
     draw,
     drop,
     fitHeight,

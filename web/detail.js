@@ -29,7 +29,7 @@ const Detail = (() => {
           ? String(p.micro_batch ?? e.micro_batch) + (p.accumulate > 1 ? ` × ${p.accumulate}` : '')
           : '',
       ],
-      ['Recomputation', p.recompute && p.recompute !== 'none' ? p.recompute : ''],
+      ['Recomputation', p.recompute_layers ? `${p.recompute_layers} layers` : Format.recomputation(p)],
       ['Precision', d.precision],
       ['Runtime', d.runtime],
       ['Cluster', Format.site(e)],
@@ -170,7 +170,7 @@ const Detail = (() => {
       ...Object.fromEntries(
         [...Format.kinds.map(([name]) => name), 'zero', 'micro_batch', 'global_batch'].map(name => [name, number(name)]),
       ),
-      recompute: p.recompute,
+      recompute: Format.recomputation(p) || p.recompute,
       cluster: Format.count(e) > 1 ? e.cluster : '',
     };
     return { ...Question.shared(q), device: e.device, precision: e.precision, batch: p ? '' : String(e.batch), ...plan };

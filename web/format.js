@@ -106,10 +106,12 @@ const Format = (() => {
     ['cp', 'context'],
     ['ep', 'expert'],
   ];
+  // '', 'selective', 'full', or 'full:20' if 20 layers are recomputed, as the program takes it.
+  const recomputation = p => (!p.recompute || p.recompute === 'none' ? '' : p.recompute + (p.recompute_layers ? ':' + p.recompute_layers : ''));
   function plan(e) {
     const p = e.plan || {},
       sizes = kinds.filter(([name]) => p[name] > 1).map(([name, words]) => words + '-parallel ' + p[name]);
-    return [...sizes, p.zero ? 'ZeRO ' + p.zero : '', p.recompute && p.recompute !== 'none' ? p.recompute + ' recomputation' : '']
+    return [...sizes, p.zero ? 'ZeRO ' + p.zero : '', recomputation(p) ? recomputation(p) + ' recomputation' : '']
       .filter(Boolean)
       .join(', ');
   }
@@ -139,6 +141,7 @@ const Format = (() => {
     seller,
     place,
     samePlace,
+    recomputation,
     plan,
     kinds,
   };

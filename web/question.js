@@ -65,6 +65,20 @@ const Question = (() => {
     $('devices-set').textContent = q.devices && boxes().length ? q.devices.split(',').length + ' of ' + boxes().length : 'all';
   }
 
+  // The fields of an example belong to its kind of model. A model of another kind starts without them, unless somebody changed them.
+  const kinds = new Map(); // of named models
+  const sorted = ({ model, devices, ...others }) => JSON.stringify(Object.entries(others).sort());
+  function leaveExample() {
+    const kind = model => kinds.get(model) ?? model,
+      example = examples.find(([, q]) => sorted(q) === sorted(read()));
+    if (!example || kind(example[1].model) === kind($('model').value.trim())) return;
+    for (const f of fields) if (f !== 'model') $(f).value = defaults[f] ?? '';
+  }
+  function offerModels(models) {
+    for (const m of models) kinds.set(m.id, m.family);
+    $('models').replaceChildren(...models.map(m => new Option(m.title, m.id)));
+  }
+
   function nameFile(name, id) {
     files.set(name, id);
     $('model').value = name;
@@ -136,5 +150,5 @@ const Question = (() => {
   // The part of the question that holds for every candidate, whatever its plan.
   const shared = q => Object.fromEntries(['model', 'seq', 'optimizer', 'lora', 'quantize', 'recompute'].map(name => [name, q[name]]));
 
-  return { examples, read, write, nameFile, offer, summarize, fromUrl, toUrl, objective, hours, dollars, inWords, suggested, query, shared };
+  return { examples, read, write, leaveExample, nameFile, offerModels, offer, summarize, fromUrl, toUrl, objective, hours, dollars, inWords, suggested, query, shared };
 })();

@@ -25,7 +25,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -81,7 +82,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -113,7 +115,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
@@ -187,7 +190,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -265,7 +269,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -342,7 +347,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -425,8 +431,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective, full, or auto: full where memory
-        limits the batch and it is faster
+    recompute: activations to recompute in backward: none (default), selective, full, full:N (of N layers), or auto:
+        full where memory limits the batch and it is faster
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -477,7 +483,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         job meets the limits
     tokens_per_parameter: with --max-devices: the job has N tokens for each parameter of the model (20: as Chinchilla)
         instead of --tokens
-    carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world)
+    carbon: with --max-devices: region whose electricity is used, for its carbon intensity (default: world), or grams
+        of CO2 per kWh
     max_hours: only devices that finish the job in this time
     max_usd: only devices that finish the job for this cost
     vendor: only devices of this vendor
@@ -534,7 +541,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -561,7 +569,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     expert_imbalance: tokens of the expert-parallel device with the most, over the mean (default 1)
@@ -627,7 +636,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     global_batch: samples per update over all devices
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
     objective: throughput (default), cost, energy or devices
@@ -674,7 +684,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
-    recompute: activations to recompute in backward: none (default), selective or full
+    recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
+        spread
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -701,7 +712,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
-    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node)
+    cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
+        link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe

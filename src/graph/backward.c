@@ -193,12 +193,11 @@ static void seed(cm__backward *b, const int32_t *outputs, int32_t count)
     }
 }
 
-int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, cm_recompute recompute,
-                          bool keep_products)
+int32_t *cm__backward_run(cm_graph *g, const int32_t *outputs, int32_t count, const cm_train_options *o)
 {
     cm__backward b = begin(g);
     find_needs(&b);
-    cm__group_nodes(&b, recompute, keep_products);
+    cm__group_nodes(&b, o);
     seed(&b, outputs, count);
     g->phase = CM_BACKWARD;
     for (int32_t i = b.forward_nodes - 1; i >= 0; i--) {

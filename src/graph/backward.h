@@ -19,8 +19,8 @@ typedef struct cm__backward {
 bool    cm__wants(const cm__backward *b, const cm_node *n, int32_t input);
 int32_t cm__gradient_of_output(const cm__backward *b, const cm_node *n, int32_t output); /* -1: none */
 
-/* recompute_groups.c: fills in the groups. keep_products: see cm_train_options. */
-void cm__group_nodes(cm__backward *b, cm_recompute recompute, bool keep_products);
+/* recompute_groups.c: fills in the groups. */
+void cm__group_nodes(cm__backward *b, const cm_train_options *o);
 
 /* The tensor to read in backward for a forward tensor: the one kept since forward, or its recomputed copy. */
 int32_t cm__kept(cm__backward *b, int32_t tensor);

@@ -47,5 +47,6 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b)
            a->asynchronous == b->asynchronous && a->gradient_bits == b->gradient_bits &&
            a->gradient_part == b->gradient_part && a->overlap == b->overlap &&
            a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
-           a->offload_weights == b->offload_weights && a->recompute == b->recompute;
+           a->offload_weights == b->offload_weights && a->recompute == b->recompute &&
+           a->recompute_layers == b->recompute_layers;
 }

@@ -16,7 +16,8 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b);
 static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }
 
 /* PyTorch's pipelines reduce the gradients after a step's last micro-batch: until then FSDP stores them whole
-   (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync()). */
+   (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync()). So do the stacks that `tuned` stands for: no
+   pipeline shards gradients between its micro-batches (DeepSpeed's refuses ZeRO 2 and 3: runtime/pipe/engine.py). */
 static inline bool cm__gradients_wait(const cm_plan *plan, cm_runtime runtime)
 {
     return plan->pp > 1 && plan->accumulate > 1 && cm__is_pytorch(runtime);

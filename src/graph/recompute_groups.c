@@ -14,6 +14,25 @@ static void group_layers(cm__backward *b)
     for (int32_t i = 0; found < 0 && i < last; i++) b->group[i] = i / size;
 }
 
+/* True: of `layers`, this is one of the `repeated` ones, which are evenly spread: a stage with a share of the layers has
+   the same share of the repeated ones. */
+static bool is_repeated(int32_t layer, int32_t repeated, int32_t layers)
+{
+    return (int64_t)(layer + 1) * repeated / layers > (int64_t)layer * repeated / layers;
+}
+
+/* Stores the activations of the layers that are not repeated. */
+static void leave_layers(cm__backward *b, int32_t repeated)
+{
+    int32_t layers = 0;
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        if (b->g->nodes[i].block >= layers) layers = b->g->nodes[i].block + 1;
+    if (repeated > layers)
+        cm__fail(b->g->ctx, CM_ERR_ARGUMENT, "%d layers cannot be recomputed: the model has %d", repeated, layers);
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        if (b->group[i] >= 0 && !is_repeated(b->group[i], repeated, layers)) b->group[i] = -1;
+}
+
 static bool is_free_product(const cm_graph *g, const cm_node *n)
 {
     return n->op == CM_OP_MATMUL && cm__in(g, n, 0)->producer >= 0 && cm__in(g, n, 1)->producer >= 0 &&
@@ -117,10 +136,11 @@ static bool group_segments(cm__backward *b)
     return any;
 }
 
-void cm__group_nodes(cm__backward *b, cm_recompute recompute, bool keep_products)
+void cm__group_nodes(cm__backward *b, const cm_train_options *o)
 {
-    bool own = recompute == CM_RECOMPUTE_NONE && group_segments(b);
-    if (recompute == CM_RECOMPUTE_FULL) group_layers(b);
-    if (recompute == CM_RECOMPUTE_SELECTIVE) (keep_products ? group_but_products : group_attention)(b);
-    if (recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
+    bool own = o->recompute == CM_RECOMPUTE_NONE && group_segments(b);
+    if (o->recompute == CM_RECOMPUTE_FULL) group_layers(b);
+    if (o->recompute == CM_RECOMPUTE_FULL && o->recompute_layers > 0) leave_layers(b, o->recompute_layers);
+    if (o->recompute == CM_RECOMPUTE_SELECTIVE) (o->keep_products ? group_but_products : group_attention)(b);
+    if (o->recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
 }

@@ -50,8 +50,7 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     int32_t outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss), tensors = step->n_tensors;
     step->outside = false;
     int32_t *gradient =
-        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o->recompute,
-                         o->keep_products);
+        cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])
         cm__output(step, loss); /* in addition to the model's outputs, which the script still references */
     step->functions = NULL; /* their tensors belong to the forward graph */

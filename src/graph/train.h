@@ -15,8 +15,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss);
 
 /* backward.c: gradients of `outputs`; returns, per tensor of the forward graph, its gradient or -1. */
-int32_t *cm__backward_run(cm_graph *step, const int32_t *outputs, int32_t count, cm_recompute recompute,
-                          bool keep_products);
+int32_t *cm__backward_run(cm_graph *step, const int32_t *outputs, int32_t count, const cm_train_options *o);
 
 /* recompute_groups.c: the nodes whose outputs selective recomputation keeps if it keeps products. group: per node, its
    layer; -1: none. */

@@ -35,8 +35,12 @@ static void settle_sharding(cm_step_options *o)
 
 static void settle_recompute(cm_step_options *o)
 {
-    if (o->plan.recompute > o->train.recompute) o->train.recompute = o->plan.recompute;
+    if (o->plan.recompute > o->train.recompute) {
+        o->train.recompute = o->plan.recompute;
+        o->train.recompute_layers = o->plan.recompute_layers;
+    }
     o->plan.recompute = o->train.recompute;
+    o->plan.recompute_layers = o->train.recompute_layers;
     o->train.keep_products = cm__is_pytorch(o->runtime);
     bool old = cm__is_pytorch(o->runtime) && o->train.software && o->train.software < STOPS_SINCE;
     o->train.whole_layers |= old || o->runtime == CM_RUNTIME_MEGATRON;

@@ -65,7 +65,8 @@ static bool hopeless(const counting *c, const bool *failed, int32_t at)
     const cm__scored *x = &c->best.list[at];
     for (int32_t i = 0; i < c->best.count; i++) {
         const cm__scored *f = &c->best.list[i];
-        bool              same = f->plan.recompute == x->plan.recompute && f->plan.zero == x->plan.zero;
+        bool              same = f->plan.recompute == x->plan.recompute && f->plan.zero == x->plan.zero &&
+                    f->plan.recompute_layers == x->plan.recompute_layers;
         if (failed[i] && same && f->peak_bytes <= x->peak_bytes) return true;
     }
     return false;

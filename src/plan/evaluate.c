@@ -34,7 +34,9 @@ static bool replaces(cm__best *best, const cm__scored *new)
 {
     for (int32_t i = 0; best->distinct && i < best->count; i++) {
         const cm_plan *p = &best->list[i].plan;
-        if (!cm__same_sizes(p, &new->plan) || p->recompute != new->plan.recompute) continue;
+        if (!cm__same_sizes(p, &new->plan) || p->recompute != new->plan.recompute ||
+            p->recompute_layers != new->plan.recompute_layers)
+            continue;
         if (!before(new, &best->list[i])) return false;
         best->count--;
         for (int32_t k = i; k < best->count; k++) best->list[k] = best->list[k + 1];
@@ -79,15 +81,22 @@ static double device_time(const cm__part *p)
 static double backward_of(const cm__part *p) { return p->backward_s + p->backward_comm_s; }
 static double comm_time(const cm__part *p) { return p->forward_comm_s + p->backward_comm_s; }
 
-/* The layer with the time of its recomputation. */
-static cm__part layer_of(const cm__cost *c, cm_recompute recompute)
+/* The share of the layers that full recomputation repeats. */
+static double repeated_share(const cm__model *m, const cm_plan *p)
+{
+    return p->recompute_layers > 0 ? (double)p->recompute_layers / m->layers : 1;
+}
+
+/* The mean layer with the time of its recomputation. */
+static cm__part layer_of(const cm__model *m, const cm__cost *c, const cm_plan *plan)
 {
     cm__part p = c->layer;
-    if (recompute == CM_RECOMPUTE_FULL) {
-        p.backward_s += p.forward_s;
-        p.backward_comm_s += p.forward_comm_s;
-        if (p.launches > 0) p.host_s *= 1 + p.forward_launches / p.launches;
-    } else if (recompute == CM_RECOMPUTE_SELECTIVE) {
+    if (plan->recompute == CM_RECOMPUTE_FULL) {
+        double share = repeated_share(m, plan);
+        p.backward_s += share * p.forward_s;
+        p.backward_comm_s += share * p.forward_comm_s;
+        if (p.launches > 0) p.host_s *= 1 + share * p.forward_launches / p.launches;
+    } else if (plan->recompute == CM_RECOMPUTE_SELECTIVE) {
         p.backward_s += c->again_s;
         if (p.launches > 0) p.host_s *= 1 + c->again_launches / p.launches;
     }
@@ -108,7 +117,7 @@ static double stage_time(const cm__cost *c, double device_s, double host_s, doub
 
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)
 {
-    cm__part layer = layer_of(c, p->recompute);
+    cm__part layer = layer_of(m, c, p);
     double   each = (double)m->layers / p->pp, inner = each * device_time(&layer),
              host = each * host_time(c, &layer, p);
     double   first_host_s = host_time(c, &c->first, p), last_host_s = host_time(c, &c->last, p);
@@ -154,7 +163,8 @@ typedef struct place_memory {
 
 static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
 {
-    double kept = p->recompute == CM_RECOMPUTE_FULL        ? c->boundary_bytes
+    double share = repeated_share(m, p);
+    double kept = p->recompute == CM_RECOMPUTE_FULL ? share * c->boundary_bytes + (1 - share) * c->kept_bytes
                   : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->selective_bytes
                                                            : c->kept_bytes;
     return (place_memory){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,

@@ -13,6 +13,7 @@ static cm_train_options train_for(cm__ctx *ctx, const cm_device *device, const c
 {
     cm_step_options o = {.train = *train, .runtime = runtime, .plan = *plan};
     o.train.recompute = CM_RECOMPUTE_NONE;
+    o.train.recompute_layers = 0;
     cm__pass_on(ctx, cm_step_settle(NULL, device, &o, ctx->diag));
     return o.train;
 }
@@ -58,9 +59,15 @@ bool cm__model_runs_operators(cm__model *m)
 /* The step of a plan; plans with the same weights and recomputation share one. */
 static const cm_graph *step_with(cm__finding *f, const cm_train_options *train)
 {
-    const cm_graph **step = &f->steps[train->master][train->recompute];
-    if (!*step) *step = step_of(f->ctx, f->forward, train, f->m->shared);
-    return *step;
+    for (int32_t i = 0; i < f->n_steps; i++) {
+        const cm__plan_step *s = &f->steps[i];
+        if (s->master == train->master && s->recompute == train->recompute && s->layers == train->recompute_layers)
+            return s->graph;
+    }
+    f->steps = cm__grow(f->ctx, f->steps, f->n_steps, &f->cap_steps, sizeof *f->steps);
+    f->steps[f->n_steps] = (cm__plan_step){step_of(f->ctx, f->forward, train, f->m->shared), train->master,
+                                           train->recompute, train->recompute_layers};
+    return f->steps[f->n_steps++].graph;
 }
 
 static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, const cm_memory_use *use)

@@ -94,7 +94,7 @@ typedef struct cm__scored {
     cm_plan  plan;
 } cm__scored;
 
-#define CM__KEPT 32
+#define CM__KEPT 64
 
 /* The best plans so far, best first. */
 typedef struct cm__best {
@@ -124,6 +124,14 @@ cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device 
    possible, and estimates kernel by kernel order them. Returns whether this is so. */
 bool       cm__model_runs_operators(cm__model *m);
 
+/* The step of plans with the same weights and recomputation. */
+typedef struct cm__plan_step {
+    const cm_graph *graph;
+    bool            master;
+    cm_recompute    recompute;
+    int32_t         layers; /* cm_train_options.recompute_layers */
+} cm__plan_step;
+
 /* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
 typedef struct cm__finding {
     cm__ctx                 *ctx;
@@ -132,7 +140,8 @@ typedef struct cm__finding {
     const cm_device         *device;
     const cm__model         *m;
     double                   iterations, usd_s, watts;
-    const cm_graph          *steps[2][CM_RECOMPUTES]; /* by master weights and recomputation; NULL: not needed yet */
+    cm__plan_step           *steps;
+    int32_t                  n_steps, cap_steps;
 } cm__finding;
 
 typedef struct cm__outcome {

@@ -108,6 +108,7 @@ static void announce(cm__plan_shared *s, bool *ready)
 static bool same_training(const cm_train_options *a, const cm_train_options *b)
 {
     return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
+           a->recompute_layers == b->recompute_layers &&
            a->keep_products == b->keep_products && a->whole_layers == b->whole_layers &&
            a->fused_kernels == b->fused_kernels && a->attention == b->attention;
 }

@@ -36,12 +36,23 @@ static bool usual_batch(const cm__model *m, int64_t samples)
 
 /* ---- all plans --------------------------------------------------------------------------------------------------- */
 
-static void with_recompute(cm_plan plan, cm__visit *visit, void *user)
+#define PARTS 4 /* full recomputation repeats so many parts of a stage's layers: 1, 2, ... all */
+
+static void with_recompute(const cm__model *m, cm_plan plan, cm__visit *visit, void *user)
 {
-    for (int r = 0; r < CM_RECOMPUTES; r++) {
+    for (int r = 0; r < CM_RECOMPUTE_FULL; r++) {
         plan.recompute = (cm_recompute)r;
         visit(user, &plan);
     }
+    plan.recompute = CM_RECOMPUTE_FULL;
+    for (int32_t each = m->layers / plan.pp, last = 0, k = 1; k < PARTS; k++) {
+        int32_t repeated = (each * k + PARTS - 1) / PARTS;
+        if (repeated == last || repeated >= each) continue;
+        plan.recompute_layers = (last = repeated) * plan.pp;
+        visit(user, &plan);
+    }
+    plan.recompute_layers = 0;
+    visit(user, &plan);
 }
 
 static void with_micro_batch(const cm__model *m, cm_plan plan, int64_t samples, cm__visit *visit, void *user)
@@ -54,7 +65,7 @@ static void with_micro_batch(const cm__model *m, cm_plan plan, int64_t samples, 
         for (int s = 0; s < (plan.tp > 1 ? 2 : 1); s++) {
             plan.sequence_parallel = s;
             if (m->usual && s != (plan.tp > 1)) continue;
-            with_recompute(plan, visit, user);
+            with_recompute(m, plan, visit, user);
         }
     }
 }

@@ -58,6 +58,8 @@ void cm__predict_csv(cm__ctx *ctx, const cm__predict_report *report, FILE *out);
 const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
 /* How a device that divides batches itself makes a step fit: micro-batches, several devices, recomputation; NULL: none
    of these was necessary. */
+/* "none", "selective", "full", or "full:20" if 20 layers are recomputed, as --recompute takes it. */
+const char *cm__recompute_text(cm__ctx *ctx, const cm_plan *plan);
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
 const char *cm__fits_answer(const cm__memory_report *report); /* yes, no or unsure */
 void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

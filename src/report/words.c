@@ -51,6 +51,12 @@ const char *cm__category_words(cm_category category)
     return words[category];
 }
 
+const char *cm__recompute_text(cm__ctx *ctx, const cm_plan *plan)
+{
+    const char *name = cm_recompute_name(plan->recompute);
+    return plan->recompute_layers ? cm__format(ctx, "%s:%d", name, plan->recompute_layers) : name;
+}
+
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes)
 {
     const char *text = "";

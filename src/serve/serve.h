@@ -82,6 +82,9 @@ typedef struct cm__routes cm__routes;
 cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads); /* NULL: out of memory */
 void        cm__routes_free(cm__routes *routes);
 void        cm__routes_get(cm__routes *routes, const cm__query *query, cm__reply *reply);
+/* Answer the question of a page that is opened without one (the first example of web/question.js) before it is asked. */
+#define CM__FIRST_QUESTION "model=resnet50&samples=1281167&epochs=90&max_hours=24&objective=cost"
+void        cm__routes_prepare(cm__routes *routes);
 /* Read an uploaded file once in a child process, and delete it if it is not a model. */
 void        cm__routes_uploaded(cm__routes *routes, const char *id, cm__reply *reply);
 void        cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)

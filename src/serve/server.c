@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "report/html/html.h"
 #include "serve/serve.h"
 
 #define CONNECTIONS_MOST 256
@@ -43,11 +44,12 @@ typedef struct request {
 
 /* ---- replies ---------------------------------------------------------------------------------------------------- */
 
+#define POLICY "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; " \
+               "frame-ancestors 'none'; %s"
+
 static const struct {
     const char *name, *value;
 } headers[] = {
-    {"Content-Security-Policy", "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-                                "form-action 'self'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
     {"Referrer-Policy", "no-referrer"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
@@ -66,6 +68,9 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, cm__reply *reply)
         return MHD_NO;
     }
     MHD_add_response_header(r, "Content-Type", reply->type ? reply->type : "text/plain");
+    char policy[1024];
+    snprintf(policy, sizeof policy, POLICY, cm__web_sources);
+    MHD_add_response_header(r, "Content-Security-Policy", policy);
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
         MHD_add_response_header(r, headers[i].name, headers[i].value);
     if (reply->status == 405) MHD_add_response_header(r, "Allow", "GET, HEAD, POST");
@@ -309,6 +314,7 @@ static cm_status run(server *s, cm_diag *diag)
     struct MHD_Daemon *d = start(s, diag);
     if (d) {
         if (s->options->ready) s->options->ready(s->options->user, s->name, s->port);
+        cm__routes_prepare(s->routes);
         wait_for_end(&ends);
         MHD_stop_daemon(d);
     }

@@ -276,6 +276,28 @@ const uses = {
       await page.textContent('#confidence'),
     );
   },
+  'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
+    await settled(page);
+    yes(/^Raise /.test(await page.textContent('#confidence')), await page.textContent('#confidence'));
+    await after(page, () => page.click('#confidence button'));
+    yes(/ in [\d.]+ .* for [\d.]+ USD/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+  },
+  'without a deadline the answer by cost also names the fastest candidate': async (page, browser, url) => {
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90');
+    await settled(page);
+    const rank = await page.evaluate(() =>
+        fetch('/api/rank?model=resnet50&samples=1281167&epochs=90&objective=cost').then(r => r.json()),
+      ),
+      fastest = rank.ranking.filter(e => e.rank && e.usd).reduce((a, b) => (b.hours < a.hours ? b : a));
+    yes(
+      (await page.textContent('#confidence')).includes(`The fastest, ${fastest.name}, takes `),
+      await page.textContent('#confidence'),
+    );
+    await page.click(`#confidence a >> text=${fastest.name}`);
+    await drawnDetail(page);
+    equal(await opened(page), fastest.name, 'opened');
+  },
   'a malformed file gives a message, and the page goes on': async (page, browser, url, work) => {
     const bad = path.join(work, 'bad.onnx');
     fs.writeFileSync(bad, Buffer.alloc(2000, 0xa5));
@@ -298,6 +320,8 @@ const uses = {
     await page.waitForFunction(() => /^config\.json: .* parameters/.test(document.getElementById('said').textContent));
     yes(/trains config\.json/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     equal(await page.inputValue('#model'), 'config.json', 'model');
+    for (const field of ['data', 'epochs', 'within']) equal(await page.inputValue('#' + field), '', field + ' of the example');
+    yes(/assumed: 1.00 M samples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     await page.reload();
     if (process.env.CENTIMANI_SITE) {
       // The file was in the memory of the page; nobody else has it.
@@ -308,6 +332,58 @@ const uses = {
     }
     await settled(page);
     equal(await page.inputValue('#model'), 'config.json', 'model by the link');
+  },
+  'the data of an example stay for a model of its kind only, unless somebody changed them': async page => {
+    const askFor = async model => {
+      await page.fill('#model', model);
+      await after(page, () => page.press('#model', 'Enter'));
+    };
+    await page.waitForFunction(() => document.getElementById('models').options.length > 0);
+    await askFor('resnet18');
+    equal(await page.inputValue('#data'), '1281167', 'data for another convolutional network');
+    await askFor('bert-large');
+    equal(await page.inputValue('#data'), '', 'data of images for a transformer');
+    await page.fill('#data', '5000');
+    await askFor('resnet18');
+    equal(await page.inputValue('#data'), '5000', 'data that somebody entered');
+  },
+  'scripts run under the policy of the server': async (page, browser, url) => {
+    const strict = await open(browser, url, { bypassCSP: false });
+    await settled(strict);
+    yes(await strict.evaluate(() => Boolean(Chart.getChart('c-pareto'))), 'no chart');
+    const blocked = await strict.evaluate(
+      () =>
+        new Promise(done => {
+          addEventListener('securitypolicyviolation', event => done(event.effectiveDirective));
+          const script = document.createElement('script');
+          script.textContent = 'window.foreign = 1';
+          document.body.append(script);
+          setTimeout(() => done('nothing'), 2000);
+        }),
+    );
+    if (!process.env.CENTIMANI_SITE) equal(blocked, 'script-src-elem', 'blocked');
+    await strict.context().close();
+  },
+  'the first question is asked once': async (page, browser, url) => {
+    const seen = [],
+      other = await browser.newContext(),
+      first = await other.newPage();
+    let asked = '';
+    first.on('request', request => {
+      const { pathname, searchParams } = new URL(request.url());
+      seen.push(pathname);
+      if (pathname === '/api/rank') asked = [...searchParams].map(pair => pair.join('=')).sort().join('&');
+    });
+    await first.goto(url);
+    await settled(first);
+    if (!process.env.CENTIMANI_SITE) {
+      const header = fs.readFileSync(path.join(__dirname, '../../src/serve/serve.h'), 'utf8'),
+        prepared = /CM__FIRST_QUESTION "(.*)"/.exec(header)[1];
+      equal(asked, prepared.split('&').sort().join('&'), 'the question that the server prepares');
+      equal(seen.filter(p => p === '/api/rank').length, 1, 'requests for a ranking');
+      yes(seen.indexOf('/chart.js') > seen.indexOf('/api/rank'), 'the chart library was loaded first: ' + seen.join());
+    }
+    await other.close();
   },
   'a screen reader finds names, states and news': async page => {
     equal(await page.getAttribute('#said', 'role'), 'status', 'role');

@@ -130,11 +130,13 @@ static void read_description(cm_fabric *f, const char *text)
         bool    node = length > 5 && strncmp(at, "node=", 5) == 0 &&
                     cm__parse_int((cm__span){at + 5, length - 5}, &count) && count >= 1 && count <= 1000000;
         bool net = length > 4 && strncmp(at, "net=", 4) == 0 && parse_rate(at + 4, length - 4, &f->network_bytes_s);
+        bool link = length > 5 && strncmp(at, "link=", 5) == 0 && parse_rate(at + 5, length - 5, &f->link_bytes_s);
         if (node) f->node = (int32_t)count;
-        if (!node && !net)
+        if (link) f->n_rows = f->mesh = 0; /* the profile's rows were measured in a node with other links */
+        if (!node && !net && !link)
             cm__fail(f->ctx, CM_ERR_ARGUMENT,
-                     "cluster '%s': '%.*s' is neither node=N (devices per node) nor net=RATE (per node, such as "
-                     "800Gb or 100GB per second)",
+                     "cluster '%s': '%.*s' is neither node=N (devices per node), net=RATE (per node, such as 800Gb or "
+                     "100GB per second) nor link=RATE (of a device inside its node)",
                      text, (int)length, at);
         at += length;
     }

@@ -97,6 +97,17 @@ static void add_boundaries(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     }
 }
 
+/* True: the activation of a gated product, such as SwiGLU's. */
+static bool is_gate(const cm_graph *g, int32_t tensor)
+{
+    const cm_tensor *x = cm__t(g, tensor);
+    if (x->producer < 0 || !cm__ops[g->nodes[x->producer].op].gate) return false;
+    for (int32_t i = x->producer + 1; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
+        for (int32_t k = 0; g->nodes[i].op == CM_OP_MUL && k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] == tensor) return true;
+    return false;
+}
+
 static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
 {
     int32_t middle = l->count / 2;
@@ -109,7 +120,8 @@ static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
         bool shared = s->tp > 1 && (s->split[t] || s->sequence);
         l->kept = cm__grow(ctx, l->kept, l->n_kept, &l->cap_kept, sizeof *l->kept);
         l->kept[l->n_kept++] =
-            (cm__layer_tensor){.part = middle, .bytes = cm_tensor_bytes(x), .by = shared ? s->tp : 1};
+            (cm__layer_tensor){.part = middle, .bytes = cm_tensor_bytes(x), .by = shared ? s->tp : 1,
+                               .gate = is_gate(g, t)};
     }
 }
 

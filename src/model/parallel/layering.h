@@ -12,7 +12,8 @@
 typedef struct cm__layer_tensor {
     int32_t part;
     cm_poly bytes;
-    double  by; /* as many devices share it */
+    double  by;   /* as many devices share it */
+    bool    gate; /* the activation of a gated product */
 } cm__layer_tensor;
 
 /* What tensor-parallel devices do together after a node. */

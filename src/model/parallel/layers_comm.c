@@ -20,9 +20,10 @@ typedef struct exchange {
     double waited_s, behind_s;
 } exchange;
 
-/* PyTorch's own collectives. The stacks that vendors tune have others, unlike for attention and updates
-   (cm__is_pytorch()). */
-static bool is_torch(const cm__making *k)
+/* PyTorch's own exchanges. `tuned` has PyTorch's attention and updates (cm__is_pytorch()), but divides tokens as
+   Megatron-LM does, whose tensors have the tokens as their first axis (megatron/core/tensor_parallel/mappings.py:
+   _gather_along_first_dim()). */
+static bool torch_exchanges(const cm__making *k)
 {
     cm_runtime base = cm_runtime_base(k->m->runtime);
     return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
@@ -36,7 +37,7 @@ static double reorder_time(const cm__making *k, bool scatter, bool pieces, doubl
 {
     const cm__shards *s = &k->m->calls->shards;
     double            rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
-    if (!is_torch(k) || !s->sequence || rate <= 0) return 0;
+    if (!torch_exchanges(k) || !s->sequence || rate <= 0) return 0;
     if (pieces) return scatter ? (n + n / s->tp) / rate : 0;
     return 2 * n / rate;
 }
@@ -154,7 +155,7 @@ static double shared_bytes(const cm__making *k, const cm_node *forward)
         cm_poly of = cm_tensor_bytes(cm__in(k->g, forward, j));
         bytes += cm__poly_at(&of, k->batch * k->cp) / tp;
     }
-    return is_torch(k) && heads > 0 && shared > 0 ? bytes * (double)heads / (double)shared : bytes;
+    return torch_exchanges(k) && heads > 0 && shared > 0 ? bytes * (double)heads / (double)shared : bytes;
 }
 
 /* Time of the calls of each attention node. */
@@ -199,7 +200,7 @@ static void add_gathers(cm__making *k, cm__ctx *ctx)
 {
     int32_t       tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
     cm__group     group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    const double *attention_s = is_torch(k) ? attention_times(k, ctx) : NULL;
+    const double *attention_s = torch_exchanges(k) ? attention_times(k, ctx) : NULL;
     for (int32_t i = 0; i < k->layering->n_attentions; i++) {
         int32_t        at = k->layering->attentions[i];
         const cm_node *n = &k->g->nodes[at], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;

@@ -57,6 +57,7 @@ static void add_detail(cm__page_report *p, const cm_rank_entry *e, const cm_job_
         request.options.plan = e->prediction.plan;
         request.options.batch = 0;
         request.graph.train.recompute = e->prediction.plan.recompute;
+        request.graph.train.recompute_layers = e->prediction.plan.recompute_layers;
         request.cluster = job->n > 1 ? job->cluster : NULL;
     }
     for (int32_t i = 0; i < p->n_profiles; i++) /* devices that are not built in are loaded from their file */

@@ -24,5 +24,6 @@ typedef struct cm__web_file {
 extern const cm__web_file cm__web_files[];
 extern const int32_t      cm__n_web_files;
 const cm__web_file       *cm__web_file_named(const char *name); /* NULL: none */
+extern const char         cm__web_sources[]; /* of a Content-Security-Policy: the styles and scripts inside index.html */
 
 #endif

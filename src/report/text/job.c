@@ -66,7 +66,8 @@ static const char *plan_text(cm__ctx *ctx, const cm_plan *p)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].value >= parts[i].shown_from)
             text = cm__format(ctx, "%s%s%s%lld", text, *text ? " " : "", parts[i].name, (long long)parts[i].value);
-    if (p->recompute) text = cm__format(ctx, "%s %s", text, p->recompute == CM_RECOMPUTE_FULL ? "full" : "sel");
+    if (p->recompute)
+        text = cm__format(ctx, "%s %s", text, p->recompute == CM_RECOMPUTE_FULL ? cm__recompute_text(ctx, p) : "sel");
     return text;
 }
 

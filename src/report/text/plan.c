@@ -68,7 +68,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                cm__cell_count(ctx, p->pp),
                                cm__cell_count(ctx, p->dp),
                                cm__cell_count(ctx, p->micro_batch),
-                               cm_recompute_name(p->recompute),
+                               cm__recompute_text(ctx, p),
                                choices(ctx, p),
                                seconds(ctx, f->step_time_s),
                                cm__cell_interval(ctx, f->interval_s),

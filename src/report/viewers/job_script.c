@@ -55,9 +55,18 @@ static void print_megatron(const cm_plan *p, FILE *out)
     if (p->sequence_parallel) fputs(" --sequence-parallel", out);
     fprintf(out, " \\\n    --micro-batch-size %lld --global-batch-size %lld", (long long)p->micro_batch,
             (long long)p->global_batch);
+    if (p->pp > 1 && p->interleave > 1) fprintf(out, " --num-virtual-stages-per-pipeline-rank %d", p->interleave);
     if (p->zero) fputs(" --use-distributed-optimizer", out);
-    if (p->recompute == CM_RECOMPUTE_FULL)
+    if (p->zero > 1)
+        fprintf(out, " \\\n    --use-megatron-fsdp --data-parallel-sharding-strategy %s --ckpt-format fsdp_dtensor "
+                     "--no-gradient-accumulation-fusion",
+                p->zero > 2 ? "optim_grads_params" : "optim_grads");
+    if (p->recompute == CM_RECOMPUTE_FULL && !p->recompute_layers)
         fputs(" \\\n    --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", out);
+    int32_t chunks = p->pp * (p->interleave > 1 ? p->interleave : 1); /* "block" counts the layers of one model chunk */
+    if (p->recompute_layers)
+        fprintf(out, " \\\n    --recompute-granularity full --recompute-method block --recompute-num-layers %d",
+                (p->recompute_layers + chunks - 1) / chunks);
     if (p->recompute == CM_RECOMPUTE_SELECTIVE) fputs(" \\\n    --recompute-granularity selective", out);
 }
 
@@ -113,7 +122,7 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry
     fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, "
                  "recomputation %s\n",
             p->tp, p->cp, p->pp, p->ep, p->dp, p->zero, (long long)p->micro_batch, p->accumulate,
-            cm_recompute_name(p->recompute));
+            cm__recompute_text(ctx, p));
     if (gpus_of(e) > 1)
         fprintf(out, "# software sees %d GPUs in each of them: dp %d, micro-batch %lld, %d micro-batches\n", gpus_of(e),
                 its.dp,

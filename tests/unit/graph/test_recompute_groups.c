@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 #include "graph/graph.h"
 
@@ -102,9 +103,32 @@ static void test_whole_layers(void **state)
     cm_graph_free(full);
 }
 
+/* Of eight layers, three are repeated: 2, 5 and 7, where 3 (i + 1) / 8 passes a whole number. Each has six products, as
+   above. The stages of two halves have one and two of them, those of four quarters at most one. */
+static void test_some_layers(void **state)
+{
+    (void)state;
+    static const bool repeated[8] = {[2] = true, [5] = true, [7] = true};
+    cm_graph         *forward, *step;
+    cm_train_options  o = {.precision = CM_PRECISION_BF16, .recompute = CM_RECOMPUTE_FULL, .recompute_layers = 3};
+    cm_diag           diag;
+    assert_int_equal(cm_graph_load("llama:layers=8,hidden=64,heads=4,ffn=128,vocab=100,seq=16", NULL, &forward, NULL),
+                     CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    assert_int_equal(recomputed(step, CM_CLASS_GEMM), 3 * 6);
+    for (int32_t i = 0; i < step->n_nodes; i++)
+        if (step->nodes[i].phase == CM_RECOMPUTE) assert_true(repeated[step->nodes[i].block]);
+    cm_graph_free(step);
+    o.recompute_layers = 9;
+    assert_int_equal(cm_graph_train(forward, &o, &step, &diag), CM_ERR_ARGUMENT);
+    assert_non_null(strstr(diag.reason, "the model has 8"));
+    cm_graph_free(forward);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_stored),
-                                       cmocka_unit_test(test_attention), cmocka_unit_test(test_whole_layers)};
+                                       cmocka_unit_test(test_attention), cmocka_unit_test(test_whole_layers),
+                                       cmocka_unit_test(test_some_layers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

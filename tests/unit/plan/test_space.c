@@ -58,7 +58,7 @@ static void products(void **state)
     cm__space(m, 8, 16, note, &again);
     assert_true(v.count > 100 && v.count == again.count);
     assert_memory_equal(v.plans, again.plans, (size_t)v.count * sizeof *v.plans);
-    bool three = false;
+    bool three = false, some = false;
     for (int32_t i = 0; i < v.count; i++) {
         const cm_plan *p = &v.plans[i];
         assert_int_equal(p->tp * p->cp * p->pp * p->dp, 8);
@@ -66,9 +66,13 @@ static void products(void **state)
         assert_true(8 % p->tp == 0 && 128 % p->cp == 0 && 4 % p->pp == 0 && p->ep == 1);
         if (p->sequence_parallel) assert_true(p->tp > 1);
         for (int32_t k = 0; k < i; k++) assert_memory_not_equal(p, &v.plans[k], sizeof *p);
+        /* quarters of the four layers, the same number in every stage; all of them is no number */
+        assert_true(p->recompute_layers < 4 && p->recompute_layers % p->pp == 0);
+        if (p->recompute_layers) assert_true(p->recompute == CM_RECOMPUTE_FULL);
+        some |= p->pp == 2 && p->recompute_layers == 2;
         three |= p->tp == 2 && p->pp == 2 && p->dp == 2 && p->recompute == CM_RECOMPUTE_FULL;
     }
-    assert_true(three);
+    assert_true(three && some);
     v.count = 0;
     cm__space(m, 7, 16, note, &v); /* 7 divides neither heads, tokens, layers nor the batch */
     assert_int_equal(v.count, 0);

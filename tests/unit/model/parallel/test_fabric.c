@@ -97,6 +97,21 @@ static void rows_of_a_profile(void **state)
     cm_device_free(d);
 }
 
+/* The rate of another node's links replaces the profile's rows: a ring of four sends 3/4 of the data twice. */
+static void links_of_a_node(void **state)
+{
+    (void)state;
+    cm_device *d = device_of(LINKED);
+    cm_fabric *f = fabric_of(d, "node=4,link=25GB");
+    double     large = 1e13; /* latencies are negligible */
+    double     expected = 1.5 * large / (25e9 * cm__share_of("link-part"));
+    assert_int_equal(cm_fabric_node(f), 4);
+    assert_true(cm_fabric_link_bytes_s(f) == 25e9);
+    assert_true(fabs(cm_fabric_time(f, "all-reduce", 4, large) / expected - 1) < 1e-4);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 /* A group of one device per node has an eighth of the node's network; a group of all eight has all of it. */
 static void across_nodes(void **state)
 {
@@ -218,7 +233,8 @@ static void refused(void **state)
     (void)state;
     cm_device *d = device_of(LINKED);
     cm_fabric *f;
-    static const char *const bad[] = {"node=0", "net=8", "net=xGb", "node=8,nett=1Gb", "node=8;net=1Gb", "net=-1Gb"};
+    static const char *const bad[] = {"node=0", "net=8", "net=xGb", "node=8,nett=1Gb", "node=8;net=1Gb", "net=-1Gb",
+                                      "link=", "link=8", "link=0GB"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(cm_fabric_new(d, bad[i], &f, &diag), CM_ERR_ARGUMENT);
     assert_int_equal(cm_fabric_new(d, "no-such-cluster", &f, &diag), CM_ERR_UNKNOWN);
@@ -248,7 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(algorithms),   cmocka_unit_test(crossover), cmocka_unit_test(compression),
-        cmocka_unit_test(rows_of_a_profile), cmocka_unit_test(across_nodes), cmocka_unit_test(refused),
+        cmocka_unit_test(rows_of_a_profile), cmocka_unit_test(links_of_a_node), cmocka_unit_test(across_nodes), cmocka_unit_test(refused),
         cmocka_unit_test(measured),          cmocka_unit_test(two_nodes),
         cmocka_unit_test(switches_that_add), cmocka_unit_test(mesh), cmocka_unit_test(mesh_with_rows),
         cmocka_unit_test(mi300x_nodes),

@@ -57,8 +57,31 @@ static void boundaries_and_sums(void **state)
     cm__ctx_free(ctx);
 }
 
+/* The middle layer of a Llama stores one activation of a gated product, which has the width of the feed-forward layer;
+   that of a GPT stores none. */
+static void gates(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph     *gated = step_of("llama:layers=2,hidden=64,heads=4,ffn=192,vocab=100,seq=16", CM_RECOMPUTE_NONE),
+             *plain = step_of(MODEL, CM_RECOMPUTE_NONE);
+    cm__layering *with = layering(ctx, gated, 1), *without = layering(ctx, plain, 1);
+    int32_t       found = 0;
+    for (int32_t i = 0; i < with->n_kept; i++) {
+        found += with->kept[i].gate;
+        if (with->kept[i].gate) is(cm_poly_at(&with->kept[i].bytes, 1), 2.0 * 16 * 192);
+    }
+    assert_int_equal(found, 1);
+    for (int32_t i = 0; i < without->n_kept; i++) assert_false(without->kept[i].gate);
+    cm_graph_free(gated);
+    cm_graph_free(plain);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(boundaries_and_sums)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(boundaries_and_sums),
+                                       cmocka_unit_test(gates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
