@@ -142,6 +142,13 @@ double cm__beyond_cache(double cache_bytes, double bytes)
     return 1 - 1 / (1 + filling * filling);
 }
 
+double cm__from_memory(double cache_bytes, double bytes)
+{
+    double filling = cache_bytes > 0 ? bytes / cache_bytes : INFINITY, square = filling * filling,
+           fourth = square * square;
+    return 1 - 1 / (1 + fourth * fourth);
+}
+
 double cm__roofline(const cm__limits *l, const cm__call *c)
 {
     double flop, bytes;
