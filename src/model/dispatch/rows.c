@@ -44,8 +44,8 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     if (is_scaling(d, forward)) {
-        cm__call_two(d, node, cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, "scale", x->dtype, false), cm__poly_const(1),
-                     cm_tensor_elements(x));
+        cm__sized_call scale = cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, "scale", x->dtype, false);
+        cm__call_two(d, node, scale, cm__poly_const(1), cm_tensor_elements(x));
         return;
     }
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;

@@ -28,9 +28,6 @@ double     cm__roofline_of(const cm__limits *limits, const cm__call *call, doubl
 /* The time of the call's arithmetic, for products in whole waves of tiles. */
 double     cm__product_time(const cm__limits *limits, const cm__call *call, double flop);
 
-/* The share of `bytes` that does not fit the cache. It changes slowly with the size, as the base of interpolations
-   has to. */
-double     cm__beyond_cache(double cache_bytes, double bytes);
 /* The share of `bytes` that memory delivers. It is nearly 0 below the cache's size and nearly 1 above 1.3 of it: the
    power of 8 is that of bandwidths against working sets on A100, H100 and H200 (gpu-benches, gpu-l2-cache; 8.5 fits
    them best with an error of 5 %, 2 has one of 21 %; an L40 changes faster still). */

@@ -256,7 +256,8 @@ static void groups_without_a_kernel(void **state)
    convolutions of 3 to 64 channels move 1.1 GB, in fp32 without and in fp16 with one. */
 static void memory_of_other_kernels(void **state)
 {
-    static const char *const slow = TIME_DEVICE(",\n\"transfer\": {" FACTOR("elementwise", "2") ", " FACTOR("conv:nchw", "1") "}");
+    static const char *const slow =
+        TIME_DEVICE(",\n\"transfer\": {" FACTOR("elementwise", "2") ", " FACTOR("conv:nchw", "1") "}");
     static const char *const full = "conv forward nchw fp32 64,3,64,256,256,1,1,1,1,0,0,1,1,1";
     static const char *const half = "conv forward nchw fp16 64,3,64,256,256,1,1,1,1,0,0,1,1,1";
     double plain_s = time_on(TIME_DEVICE(""), full), slow_s = time_on(slow, full);
@@ -269,7 +270,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_of_calls), cmocka_unit_test(no_factor_is_one),
-        cmocka_unit_test(blocks_of_channels), cmocka_unit_test(groups_without_a_kernel), cmocka_unit_test(memory_of_other_kernels),
+        cmocka_unit_test(blocks_of_channels), cmocka_unit_test(groups_without_a_kernel),
+        cmocka_unit_test(memory_of_other_kernels),
         cmocka_unit_test(names_of_kinds), cmocka_unit_test(a_step_of_one_product),
         cmocka_unit_test(only_what_is_transferred),
     };
