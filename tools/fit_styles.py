@@ -31,6 +31,10 @@ LEAST_ERROR = 0.15  # smallest error: frameworks differ by this much on one mode
 ONE_ERROR = 0.5     # error with a single convolutional network: 3-D U-Net, predicted from ResNet-50, takes twice its time on Gaudi 2
 ONE_ERROR_OF = {"graphcore-gc200": 0.3, "graphcore-bow": 0.3}  # ResNet-50 and EfficientNet-B4 predict each other within 0.31
 DEVICE_ERROR = 0.25 # smallest error with fewer than seven models: HPUs predict each other within this (--devices)
+# 90 % of what others ran on HPUs: of optimum-habana's 18 published runs on a Gaudi 2, 12 are within a factor of 1.26 and six are 1.7
+# to 2.43 times slower than predicted (one process decodes the images; 35 steps in all). The fit leaves such runs out, the error must
+# not: log(2.43) / 1.645, the largest of 18, which is the 90 % quantile of so few.
+RUN_ERROR = {"habana-gaudi1": 0.54, "habana-gaudi2": 0.54, "habana-gaudi3": 0.54}
 FEW_ERROR = 0.5     # assumed error with fewer than three models, too few for cross-validation
 CONVOLUTIONAL = ("resnet50",)
 
@@ -299,6 +303,8 @@ def spread(rows, residual, convolutional):
     error = math.sqrt(sum(sum(g) / len(g) for g in groups.values()) / len(groups))
     if convolutional and len({g for _, g in groups}) == 1:
         error = max(error, ONE_ERROR_OF.get(rows[0]["device"], ONE_ERROR))
+    elif not convolutional:
+        error = max(error, RUN_ERROR.get(rows[0]["device"], 0))
     models = len({r["group"] for r in rows})
     return max(error, LEAST_ERROR if models > 6 else DEVICE_ERROR if models > 2 else FEW_ERROR)
 
@@ -308,8 +314,9 @@ def described(rows, residual, convolutional):
             if (r["group"] in CONVOLUTIONAL) == convolutional]
     models = sorted({g for _, g in mine})
     what = "convolutional networks" if convolutional else "models"
+    runs = "; 90 % of 18 published runs on a Gaudi 2, with loading and start" if rows[0]["device"] in RUN_ERROR else ""
     return (f"step times of {what} left out of the fit: mean error {100 * sum(e for e, _ in mine) / len(mine):.0f} %, "
-            f"worst {100 * max(mine)[0]:.0f} % ({max(mine)[1]}); {len(mine)} rows of {', '.join(models)}")
+            f"worst {100 * max(mine)[0]:.0f} % ({max(mine)[1]}); {len(mine)} rows of {', '.join(models)}" + (runs if not convolutional else ""))
 
 
 def insert(profile, block):

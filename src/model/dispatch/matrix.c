@@ -110,7 +110,8 @@ static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
     if (cm__t(d->g, tensor)->rank > 2 && !cm__strides_joined(d->strides, tensor, 1)) cm__call_in_rows(d, node, tensor);
 }
 
-/* PyTorch adds the bias within the product only if the input is contiguous rows. */
+/* PyTorch adds the bias within the product only if the input is contiguous rows. A compiler adds it where the result is
+   read. */
 void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -121,7 +122,8 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     cm__join(variant, sizeof variant, l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "", NULL);
     as_matrix(d, node, n->inputs[0]);
     cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
-    if (apart) cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
+    if (apart && d->runtime != CM_RUNTIME_TORCH_COMPILE)
+        cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
 }
 
 void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)

@@ -33,9 +33,21 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     return last ? "nhwc" : "nchw";
 }
 
+/* Inference uses the statistics that training has stored, if any: one pass scales and shifts the input. Instance norms
+   and norms of weights have none. */
+static bool is_scaling(const cm__dispatch *d, const cm_node *forward)
+{
+    return !d->trains && forward->op == CM_OP_BATCH_NORM && cm__in(d->g, forward, 3)->role != CM_ROLE_CONSTANT;
+}
+
 static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
+    if (is_scaling(d, forward)) {
+        cm__sized_call scale = cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, "scale", x->dtype, false);
+        cm__call_two(d, node, scale, cm__poly_const(1), cm_tensor_elements(x));
+        return;
+    }
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
     cm_poly images = cm__poly_dim(x->dims[0]), channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
     cm__sized_call c = cm__call_begin(d, grouped ? CM__CALL_GROUP_NORM : CM__CALL_BATCH_NORM, pass,

@@ -33,7 +33,7 @@ static double fourth_power(double x) { return x * x * x * x; }
 
 static cm__stretch stretch_of(const cm__power *p, int op, double bytes, double time_s, double runs)
 {
-    double      left = cm__beyond_cache(p->cache_bytes, bytes);
+    double      left = cm__from_memory(p->cache_bytes, bytes);
     double      memory_s = p->memory_bytes_s > 0 ? bytes * left / (REACHED * p->memory_bytes_s) : 0;
     cm__stretch s = {.memory_s = fmin(memory_s, time_s), .runs = runs,
                      .beside = cm__call_kinds[op].engine == CM_ENGINE_MATRIX};

@@ -18,12 +18,12 @@ static bool last(const cm__call *c) { return strcmp(c->variant, "nhwc") == 0; }
 #define BLOCK 128        /* channels of a block of depthwise kernels */
 #define MANY_GROUPS 8
 
-/* Libraries have their own kernels for a few numbers of channels per group in channels-last images, if there are enough
-   groups to fill a block of channels. */
-static cm__correction of_groups_last(int64_t width, int64_t groups)
+/* Backward, libraries have their own kernels for a few numbers of channels per group in channels-last images, if there
+   are enough groups to fill a block of channels. Forward they have them for all. */
+static cm__correction of_groups_last(int64_t width, int64_t groups, bool forward)
 {
     bool own = width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
-    if (!own || groups < MANY_GROUPS) return CM__CORRECT_DENSE_NHWC;
+    if (!forward && (!own || groups < MANY_GROUPS)) return CM__CORRECT_DENSE_NHWC;
     return width <= NARROW ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
 }
 
@@ -41,7 +41,7 @@ static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_
     if (groups <= 1) return last(c) ? of_whole_last(c, in, out) : CM__CORRECT_CONV_NCHW;
     if (groups == in && !last(c)) return CM__CORRECT_DEPTHWISE_NCHW;
     if (groups == in) return forward ? CM__CORRECT_DEPTHWISE_NHWC : CM__CORRECT_DEPTHWISE_BACK_NHWC;
-    if (last(c)) return of_groups_last(in / groups, groups);
+    if (last(c)) return of_groups_last(in / groups, groups, forward);
     return in / groups <= NARROW ? CM__CORRECT_GROUPED_NCHW : CM__CORRECT_WIDE_NCHW;
 }
 

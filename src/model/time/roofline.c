@@ -136,10 +136,19 @@ double cm__product_time(const cm__limits *l, const cm__call *c, double flop)
     return compute;
 }
 
-double cm__beyond_cache(double cache_bytes, double bytes)
+/* The share of `bytes` that does not fit the cache. It changes slowly with the size, as the base of interpolations has
+   to. */
+static double beyond_cache(double cache_bytes, double bytes)
 {
     double filling = cache_bytes > 0 ? bytes / cache_bytes : INFINITY;
     return 1 - 1 / (1 + filling * filling);
+}
+
+double cm__from_memory(double cache_bytes, double bytes)
+{
+    double filling = cache_bytes > 0 ? bytes / cache_bytes : INFINITY, square = filling * filling,
+           fourth = square * square;
+    return 1 - 1 / (1 + fourth * fourth);
 }
 
 double cm__roofline(const cm__limits *l, const cm__call *c)
@@ -152,7 +161,7 @@ double cm__roofline(const cm__limits *l, const cm__call *c)
 double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
 {
     double compute = cm__product_time(l, c, flop);
-    double cached = 1 - cm__beyond_cache(l->cache_bytes, bytes);
+    double cached = 1 - beyond_cache(l->cache_bytes, bytes);
     double traffic = l->memory_bytes_s > 0 ? bytes * ((1 - cached) / l->memory_bytes_s + cached / l->cache_bytes_s) : 0;
     double longer = fmax(fmax(compute, traffic), SHORTEST), shorter = fmin(compute, traffic);
     double ratio = shorter / longer, square = ratio * ratio;

@@ -28,6 +28,7 @@ struct cm__timer {
     cm__ctx           *ctx;
     const cm_device   *device;
     cm__limits         limits;
+    double             streaming; /* bandwidth that streaming kernels reach here, over that of other devices */
     bool               trains, tuned;
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
@@ -46,12 +47,20 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
     l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
+/* A card whose streaming kernels are corrected has a slower or faster memory than its peak suggests. */
+static double streaming_of(const cm_device *device)
+{
+    const cm_number *factor = &device->corrections[CM__CORRECT_ELEMENTWISE];
+    return factor->known && factor->value > 0 ? 1 / factor->value : 1;
+}
+
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime)
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
     t->device = device;
     t->limits = cm__limits_of(device);
+    t->streaming = streaming_of(device);
     t->tuned = runtime == CM_RUNTIME_TUNED;
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
@@ -140,7 +149,11 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_valu
 /* The found time on the device, which differs from the table's in its limits. */
 static double transferred(const cm__timer *t, const cm__library *by, const cm__call *c, const cm__memo_value *found)
 {
-    return cm__transferred_work(&t->limits, &by->limits, c, found->flop, found->bytes, found->timed.time_s,
+    cm__limits to = t->limits;
+    bool       corrected = true;
+    if (by->reference && t->streaming != 1) cm__correction_factor(t->device, c, &corrected);
+    if (!corrected) to.memory_bytes_s *= t->streaming; /* a correction of the call's own kind has it already */
+    return cm__transferred_work(&to, &by->limits, c, found->flop, found->bytes, found->timed.time_s,
                                 found->timed.launches);
 }
 

@@ -20,7 +20,7 @@ static double joined(const parts *p)
 /* Time of the traffic that the cache does not hold. */
 static double memory_time(const cm__limits *l, double bytes)
 {
-    double beyond = bytes * cm__beyond_cache(l->cache_bytes, bytes);
+    double beyond = bytes * cm__from_memory(l->cache_bytes, bytes);
     return l->memory_bytes_s > 0 ? beyond / (cm__time_factors.reached_bandwidth * l->memory_bytes_s) : 0;
 }
 

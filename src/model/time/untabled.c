@@ -74,7 +74,7 @@ double cm__traffic_time(const cm__limits *l, const cm__call *c)
 double cm__traffic_time_of(const cm__limits *l, const cm__call *c, double bytes)
 {
     if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
-    return bytes * cm__beyond_cache(l->cache_bytes, bytes) / l->memory_bytes_s;
+    return bytes * cm__from_memory(l->cache_bytes, bytes) / l->memory_bytes_s;
 }
 
 #define FILLED 64.0        /* channels up to which kernels of volumes waste most of their tiles */

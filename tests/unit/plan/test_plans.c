@@ -147,6 +147,7 @@ static void plans_of_varied_lengths(void **state)
         cm_prediction_info info;
         cm_step           *step;
         alone.train.recompute = found->plan.recompute;
+        alone.train.recompute_layers = found->plan.recompute_layers;
         if (cm_step_new(LONGER, d, &alone, &step, &diag)) fail_msg("%s", diag.reason);
         assert_int_equal(cm_step_time(step, found->plan.micro_batch, &info, NULL), CM_OK);
         assert_true(fabs(info.step_time_s / found->step_time_s - 1) < 1e-9);

@@ -59,6 +59,16 @@ static void neighbours_that_read_the_same_are_one_kernel(void **state)
                               "elementwise forward fused fp32 1,160"), 1);
 }
 
+/* A product reads 4 x 8 x 16 numbers transposed: they are read and written once more, in generated code. The bias is
+   added where the result is read. */
+static void transposed_operands_are_copied_by_generated_code(void **state)
+{
+    (void)state;
+    COMPILED("input x 8 16\nlinear 16\nrelu\ntranspose 0 2 1\nlinear 8\n", 4,
+             "gemm forward nt-bias fp32 1,32,16,16", "elementwise forward fused fp32 1,512",
+             "elementwise forward fused fp32 1,512", "gemm forward nt fp32 1,64,8,8");
+}
+
 static bool trains_in_nhwc(const char *net)
 {
     cm__ctx *ctx = cm__ctx_new(&diag);
@@ -119,6 +129,7 @@ int main(void)
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
                                        cmocka_unit_test(neighbours_that_read_the_same_are_one_kernel),
+                                       cmocka_unit_test(transposed_operands_are_copied_by_generated_code),
                                        cmocka_unit_test(rare_convolutions_change_nothing),
                                        cmocka_unit_test(training_becomes_channels_last),
                                        cmocka_unit_test(convolutions_become_channels_last)};

@@ -13,7 +13,25 @@ static void a_batch_norm(void **state)
           "elementwise forward copy:turned fp32 16,8", /* the mean's gradient has channels first: 2 blocks of 16 x 4 */
           "batch_norm backward nhwc fp32 2,4,16", "conv bwd_weight nhwc fp32 2,3,4,8,8,3,3,2,2,1,1,1,1,1",
           "optimizer update sgd fp32 3,116");
-    INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "batch_norm forward nchw fp32 2,4,64");
+    /* inference scales 2 x 4 x 64 numbers by stored statistics */
+    INFER("input x 4 8 8\nbn\n", FP32, NCHW, 2, "elementwise forward scale fp32 1,512");
+}
+
+/* Instance norms, and norms of weights, compute their statistics in inference too. */
+static void a_batch_norm_without_statistics(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = read(ctx, "input x 4 8 8\nbn\n");
+    for (int i = 3; i < 5; i++) cm__t(g, g->nodes[0].inputs[i])->role = CM_ROLE_CONSTANT;
+    cm_graph *step = step_of(g, CM_PRECISION_FP32, true);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_EAGER), 2, &got);
+    assert_int_equal(got.count, 1);
+    assert_string_equal(got.texts[0], "batch_norm forward nchw fp32 2,4,64");
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
 }
 
 /* [N, C] has kernels of its own in every type. */
@@ -113,7 +131,7 @@ static void weights_of_given_length(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_of_rows),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_without_statistics), cmocka_unit_test(a_batch_norm_of_rows),
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(weights_of_given_length)};

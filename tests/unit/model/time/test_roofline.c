@@ -174,6 +174,18 @@ static void products_of_a_convolution(void **state)
     assert_false(cm__as_product(&c, p));
 }
 
+/* gpu-benches, gpu-l2-cache: of working sets of 0.7 and 1.33 of the cache, A100, H100, H200 and L40 deliver 0.83 to 1 and
+   0.05 to 0.14 from the cache; at its size 0.41 to 0.96. */
+static void a_cache_has_an_edge(void **state)
+{
+    (void)state;
+    double below = cm__from_memory(1e7, 0.7e7), above = cm__from_memory(1e7, 1.33e7);
+    assert_true(below < 0.17 && below > 0);
+    assert_true(above > 0.86 && above < 0.95);
+    near(cm__from_memory(1e7, 1e7), 0.5, 1e-12);
+    assert_true(cm__from_memory(0, 1) == 1); /* no cache */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,7 +193,7 @@ int main(void)
         cmocka_unit_test(waves_are_whole),         cmocka_unit_test(a_stream_is_traffic),
         cmocka_unit_test(never_below_the_ceilings), cmocka_unit_test(more_takes_longer),
         cmocka_unit_test(sizes_of_no_sense),       cmocka_unit_test(products_of_a_convolution),
-        cmocka_unit_test(processors_have_small_tiles),
+        cmocka_unit_test(processors_have_small_tiles), cmocka_unit_test(a_cache_has_an_edge),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""forward_steps.py BINARY TIMM_INFER.csv.gz CAPTURES [--every N] [--rows]
+
+Compares predictions with timm's published forward steps under eager PyTorch 2.4 and 2.9 (AMP in fp16): RTX 3090, 4090 and
+5090, networks with and without batch norms apart. CAPTURES is a folder of files MODEL.cmt.json; rows of another image size
+than the capture's are left out. --every N takes each Nth row.
+"""
+import argparse
+import collections
+import csv
+import gzip
+import json
+import pathlib
+import statistics
+import subprocess
+
+DEVICES = {"RTX3090-24GB": "nvidia-rtx3090", "RTX4090": "nvidia-rtx4090", "RTX5090": "nvidia-rtx5090"}
+VERSIONS = ("2.4", "2.9")
+
+
+def capture_of(folder, model, known):
+    """Image size of a capture and whether it has batch norms; None: there is no capture."""
+    path = pathlib.Path(folder) / f"{model.split('.')[0]}.cmt.json"
+    if path not in known:
+        known[path] = None
+        if path.exists():
+            capture = json.loads(path.read_text())
+            sizes = [t["dims"][-1] for t in capture["tensors"] if t.get("role") == "input"]
+            norms = any("batch_norm" in op["op"] for op in capture["ops"])
+            known[path] = (sizes[0], norms) if sizes else None
+    return path, known[path]
+
+
+def rows_of(given):
+    known = {}
+    with gzip.open(given.table, "rt", newline="") as file:
+        for r in csv.DictReader(file):
+            if r["compiled"] == "0" and r["device"] in DEVICES and r["torch"] in VERSIONS:
+                path, found = capture_of(given.captures, r["model"], known)
+                if found and found[0] == int(r["img_size"]):
+                    yield r | {"capture": path, "norms": "batch norms" if found[1] else "others"}
+
+
+def predict(binary, r):
+    done = subprocess.run([binary, "predict", r["capture"], "--device", DEVICES[r["device"]], "--batch",
+                           str(int(float(r["batch"]))), "--precision", r["precision"], "--layout", r["layout"], "--mode",
+                           "inference", "--json"], capture_output=True, text=True)
+    if not done.stdout.startswith("{"):
+        raise SystemExit(f"{r['model']}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    for word in ("binary", "table", "captures"):
+        parser.add_argument(word)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--rows", action="store_true", help="also print each row")
+    given = parser.parse_args()
+    groups = collections.defaultdict(list)
+    for r in sorted(rows_of(given), key=lambda r: (r["device"], r["torch"], r["layout"], r["model"]))[::given.every]:
+        answer, measured = predict(given.binary, r), float(r["step_ms"]) / 1e3
+        low, high = answer["interval_s"]
+        error = answer["step_time_s"] / measured - 1
+        if given.rows:
+            print(f"{r['device']} {r['torch']} {r['layout']} {r['model']} {r['batch']}: {error:+.0%}")
+        for name in ("all", r["norms"]):
+            groups[r["device"], r["torch"], r["layout"], name].append((error, low <= measured <= high))
+    for key, found in groups.items():
+        errors = [e for e, _ in found]
+        print(f"{' '.join(key):36} {len(found):4} steps, mean error {statistics.mean(map(abs, errors)):5.1%}, median "
+              f"{statistics.median(map(abs, errors)):5.1%}, bias {statistics.median(errors):+6.1%}, inside "
+              f"{sum(i for _, i in found) / len(found):4.0%}")
+
+
+if __name__ == "__main__":
+    main()
