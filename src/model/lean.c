@@ -2,12 +2,14 @@
 /* lean.c - whether a step that does not fit with the usual loss fits with one that stores less. */
 #include "model/lean.h"
 
-/* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
+/* True: the options leave open which cross-entropy the script has, and the model's logits are large. Adapters and
+   quantised weights are those of Hugging Face's PEFT, whose trainers have PyTorch's plain one unless they are told. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
     cm_runtime base = cm_runtime_base(o->runtime);
     bool       pytorch = base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
-    return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
+    bool       trainer = o->train.tuning.rank > 0 || o->train.tuning.quantize != CM_QUANTIZE_NONE;
+    return pytorch && !trainer && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }
 

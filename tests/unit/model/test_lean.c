@@ -55,7 +55,7 @@ static void test_verdict(void **state)
     assert_true(!many.fits && many.sure && many.shortfall_bytes > 0);
 }
 
-/* Nothing is open if there are no logits, or if the runtime has its own loss. */
+/* Nothing is open if there are no logits, if the runtime has its own loss, or if adapters say which trainer it is. */
 static void test_nothing_open(void **state)
 {
     (void)state;
@@ -65,6 +65,14 @@ static void test_nothing_open(void **state)
     assert_int_equal(cm_step_memory(step, 64, &use, NULL), CM_OK);
     assert_true(!use.fits && use.sure);
     cm_step_free(step);
+    cm_step_options o = {.train = {.precision = CM_PRECISION_AMP_BF16, .tuning = {.rank = 8}}};
+    for (int told = 0; told < 2; told++) { /* 16,384 tokens fit with a fused loss only */
+        o.train.loss_kernel = told ? CM_LOSS_KERNEL_FUSED : CM_LOSS_KERNEL_AUTO;
+        assert_int_equal(cm_step_new(LAYERS, device, &o, &step, NULL), CM_OK);
+        assert_int_equal(cm_step_memory(step, 4, &use, NULL), CM_OK);
+        assert_true(use.fits == told && use.sure);
+        cm_step_free(step);
+    }
 }
 
 /* The chosen batch size surely fits, although larger ones may. */
