@@ -123,7 +123,8 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
         if (n->op != CM_OP_POW) m.function = "scale";
     }
     if (n->op == CM_OP_DROPOUT || n->op == CM_OP_CONSTANT_OF_SHAPE) m.a = y, m.b = -1; /* of the result's type */
-    if (cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, "copy", y, -1, y);
+    bool cloned = d->trains && n->phase == CM_FORWARD && cm__attr_int(n, CM_ATTR_IN_PLACE, 0); /* for its gradient */
+    if (cloned || cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, "copy", y, -1, y);
     if (!truth(d, node, function, y)) cm__call_walk(d, node, &m);
 }
 

@@ -95,6 +95,28 @@ static void a_mask_that_is_turned_stays_unfused(void **state)
     }
 }
 
+/* A function that overwrites its input where its gradient needs it: autograd clones the input first. One that overwrites
+   it without a clone, or a clone of something else, has no such mark. */
+static void clones_for_gradients_are_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ops;
+        bool        noted;
+    } cases[] = {{OP("aten::clone", "[1]", "[3]") "," OP("aten::silu_", "[1]", "[2]"), true},
+                 {OP("aten::clone", "[0]", "[3]") "," OP("aten::silu_", "[1]", "[2]"), false},
+                 {OP("aten::silu_", "[1]", "[2]"), false}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]", T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]") ","
+                       X("[[1,0],4]") "," X("[[1,0],4]"), OP("aten::tanh", "[0]", "[1]") ",%s"), cases[i].ops);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(cm__attr_int(only(g, "Silu"), CM_ATTR_IN_PLACE, 0), cases[i].noted);
+        cm_graph_free(g);
+    }
+}
+
 /* Only the flash kernel takes fewer heads of keys than of queries, and it takes no mask. */
 static void shared_keys_with_a_mask_stay_unfused(void **state)
 {
@@ -234,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_become_ours),
         cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
+        cmocka_unit_test(clones_for_gradients_are_noted),
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
