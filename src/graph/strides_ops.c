@@ -4,7 +4,8 @@
  *
  * Elementwise operators write in the order of their operands (TensorIterator). Convolutions write channels-last if
  * image or weight is channels-last. Normalisation and pooling keep their input's order. Recurrent layers write step by
- * step. Products and row-wise operators write contiguous rows.
+ * step. Products and row-wise operators write contiguous rows. In code that torch.compile generates, the operands of a
+ * kernel vote on the order of its result, and row-wise operators keep the order of their input.
  */
 #include "graph/strides.h"
 

@@ -25,7 +25,8 @@ typedef struct cm__layer_kind {
     bool unknown;
 } cm__layer_kind;
 
-/* By the letter of the pattern; of families without patterns: attention and a network. */
+/* What layer `index` consists of: as its letter in the model's pattern says; without a pattern, attention and a
+   network. */
 cm__layer_kind cm__layer_kind_of(const cm__transformer *t, int64_t index);
 /* From x[B, S, h] to [B, S, h]. */
 int32_t cm__state_space(cm__builder *b, const cm__transformer *t, int32_t x);

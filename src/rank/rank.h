@@ -98,7 +98,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d);
 cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_step *step);
 /* again.c: takes the step that recomputes activations instead of `stored`, if the user lets it and it is faster. */
 void cm__rank_try_again(const cm_ranking *r, cm__rank_device *d, cm_step *stored);
-/* remedy.c: makes the graph with recomputation of a step that owns its graph; false: it cannot be made. */
+/* remedy.c: makes the training graph of `owner` with recomputation, unless it has one; false: that fails. */
 bool cm__rank_make_again(cm__rank_step *owner);
 /* remedy.c: how to make the step fit, if it does not and no other reason is known. */
 void cm__rank_find_remedy(const cm_ranking *r, cm__rank_device *d);

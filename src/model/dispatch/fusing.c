@@ -334,14 +334,17 @@ static filter filter_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
     return narrows(w) ? NARROWING : USUAL;
 }
 
-/* About as many operators as Inductor has of a node: it splits norms and activations, and counts weights too. */
-static double operators_of(const cm_graph *g, const cm_node *n)
+/* Into how many operators Inductor splits a node, and its weights, which it counts, too. Counted in graphs that
+   PyTorch 2.15 makes with Inductor's decompositions; functions such as GELU and SiLU have 4 to 6. */
+static int32_t operators_of(const cm_graph *g, const cm_node *n)
 {
-    double own = cm__class(n) == CM_CLASS_NORM ? (n->op == CM_OP_BATCH_NORM ? 18 : 9) : 1;
-    if (cm__class(n) == CM_CLASS_ELEMENTWISE && cm__ops[n->op].flop_per_element >= 4) own = 5;
+    static const int32_t split[CM_OPS] = {[CM_OP_LAYER_NORM] = 9, [CM_OP_RMS_NORM] = 6, [CM_OP_GROUP_NORM] = 22,
+                                          [CM_OP_BATCH_NORM] = 23, [CM_OP_SOFTMAX] = 5};
+    bool    function = cm__class(n) == CM_CLASS_ELEMENTWISE && cm__ops[n->op].flop_per_element >= 4;
+    int32_t count = split[n->op] ? split[n->op] : function ? 5 : 1;
     for (int32_t k = 0; k < n->n_inputs; k++)
-        own += n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->role == CM_ROLE_PARAMETER;
-    return own;
+        count += n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->role == CM_ROLE_PARAMETER;
+    return count;
 }
 
 /* FLOP of a forward convolution, but for a factor that all have. */
@@ -351,13 +354,14 @@ static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
     return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
 }
 
-/* The layout stays where convolutions are rare. Training: it also stays if a filter is grouped or narrowing, or if all are small. Inference: it changes if that
-   pays on average, by the times over those of the other layout that Inductor's authors measured. */
+/* The layout stays where convolutions are rare. Training: it also stays if a filter is grouped or narrowing, or if all
+   are small. Inference: it changes if that pays on average, by the times over those of the other layout that Inductor's
+   authors measured. */
 bool cm__compiler_prefers_nhwc(const cm_graph *g)
 {
     static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};
-    double              before = 0, after = 0, operators = 0;
-    int32_t             counts[FILTERS] = {0}, convolutions = 0;
+    double              before = 0, after = 0;
+    int32_t             counts[FILTERS] = {0}, convolutions = 0, operators = 0;
     bool                narrowing = false, trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node   *n = &g->nodes[i];

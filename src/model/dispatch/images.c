@@ -22,7 +22,7 @@ static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_
     c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
     c.sizes[CM__POOL_H] = last_but(x, 1);
     c.sizes[CM__POOL_W] = last_but(x, 0);
-    /* windows are cut there */
+    /* a window that reaches beyond the padded image ends with it */
     double pad = (double)w->pad_begin[w->dims - 1], reach = c.sizes[CM__POOL_W].c[0] + 2 * pad;
     c.sizes[CM__POOL_WINDOW] = cm__poly_const(fmin((double)w->kernel[w->dims - 1], reach));
     c.sizes[CM__POOL_STRIDE] = cm__poly_const(fmin((double)w->stride[w->dims - 1], reach));

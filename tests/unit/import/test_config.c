@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_config.c - Hugging Face configurations: exact parameter counts of PyTorch, and refusals that name the key. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
-#include "graph/graph.h"
-#include "import/import.h"
+#include "imported_config.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static cm_status import(const char *text, int64_t seq, cm_graph **g, cm_diag *diag)
-{
-    cm_load_options options = {.seq = seq};
-    cm__ctx        *ctx = cm__ctx_new(diag);
-    assert_non_null(ctx);
-    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    *g = cm__import_config(ctx, "config.json", text, strlen(text), &options);
-    cm__check(*g);
-    cm__cost_all(*g);
-    cm__lifetimes(*g);
-    return CM_OK;
-}
 
 static cm_graph *accepted(const char *text, int64_t seq)
 {

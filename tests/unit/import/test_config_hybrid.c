@@ -8,14 +8,7 @@
  * Scout 109B with its image encoder, Kimi K2 1T, GLM-4.5 355B and GLM-4.5 Air 106B with and without a layer that
  * predicts further tokens.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-#include "graph/graph.h"
-#include "import/import.h"
+#include "imported_config.h"
 
 #define FIVE "\"mamba\",\"mamba\",\"mamba\",\"mamba\",\"mamba\""
 #define TEN FIVE ",\"attention\",\"mamba\",\"mamba\",\"mamba\",\"mamba\""
@@ -152,17 +145,7 @@ static const struct {
      ",\"head_dim\":128,\"vocab_size\":131072,\"sliding_window\":null}"},
 };
 
-static cm_status import(const char *text, cm_graph **g, cm_diag *diag)
-{
-    cm__ctx *ctx = cm__ctx_new(diag);
-    assert_non_null(ctx);
-    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    *g = cm__import_config(ctx, "config.json", text, strlen(text), &(cm_load_options){.seq = 64});
-    cm__check(*g);
-    cm__cost_all(*g);
-    cm__lifetimes(*g);
-    return CM_OK;
-}
+#define TOKENS 64
 
 static void counts_are_exact(void **state)
 {
@@ -171,7 +154,8 @@ static void counts_are_exact(void **state)
         cm_graph *g;
         cm_diag   diag;
         cm_totals totals;
-        if (import(models[i].config, &g, &diag)) fail_msg("%s: %s: %s", models[i].name, diag.place, diag.reason);
+        if (import(models[i].config, TOKENS, &g, &diag))
+            fail_msg("%s: %s: %s", models[i].name, diag.place, diag.reason);
         cm_graph_totals(g, 1, &totals);
         if (totals.parameters != models[i].parameters)
             fail_msg("%s: %lld parameters, expected %lld", models[i].name, (long long)totals.parameters,
@@ -187,11 +171,11 @@ static void what_is_not_known_is_said(void **state)
     cm_graph         *g;
     cm_diag           diag;
     (void)state;
-    assert_int_equal(import(layers, &g, &diag), CM_ERR_UNSUPPORTED);
+    assert_int_equal(import(layers, TOKENS, &g, &diag), CM_ERR_UNSUPPORTED);
     assert_non_null(strstr(diag.reason, "'conv'"));
-    assert_int_equal(import("{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"M-X\"}", &g, &diag),
+    assert_int_equal(import("{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"M-X\"}", TOKENS, &g, &diag),
                      CM_ERR_UNSUPPORTED);
-    assert_int_equal(import("{\"model_type\":\"falcon_h1\"}", &g, &diag), CM_OK);
+    assert_int_equal(import("{\"model_type\":\"falcon_h1\"}", TOKENS, &g, &diag), CM_OK);
     bool said = false;
     for (int32_t i = 0; i < cm_graph_warnings(g); i++)
         said |= strstr(cm_graph_warning(g, i), "none was measured") != NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_transformer_state.c - layers of hybrid models by the letters of their pattern. */
+/* test_transformer_state.c - hybrid models: each letter of the pattern makes one layer of its kind. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

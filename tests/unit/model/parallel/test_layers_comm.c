@@ -4,15 +4,29 @@
 #include "model/parallel/comm.h"
 #include "model/time/factors.h"
 
+static cm_device *d;
+static cm_fabric *f; /* of its node */
+
+static int begin(void **state)
+{
+    (void)state;
+    return cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag);
+}
+
+static int end(void **state)
+{
+    (void)state;
+    cm_fabric_free(f);
+    cm_device_free(d);
+    return 0;
+}
+
 /* With expert parallelism a device has the same FLOP and fewer parameters, and tokens are exchanged. */
 static void experts(void **state)
 {
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_device *d;
-    cm_fabric *f;
-    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of("mixtral:layers=2,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,"
                              "top_k=2", CM_RECOMPUTE_NONE);
     cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = 1, .ep = 1}};
@@ -27,26 +41,24 @@ static void experts(void **state)
     assert_true(a.all[1].forward_comm_s == 0 && b.all[1].forward_comm_s > 0);
     is(b.all[1].backward_comm_s, b.all[1].forward_comm_s);
     cm_graph_free(step);
-    cm_fabric_free(f);
-    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
 /* The first layer of one sample. */
-static cm__part first_layer(cm__ctx *ctx, const cm_device *d, cm_fabric *f, cm_graph *step, cm_runtime runtime,
+static cm__part first_layer(cm__ctx *ctx, cm_fabric *on, cm_graph *step, cm_runtime runtime,
                             cm_plan plan)
 {
     cm_predict_options options = {.runtime = runtime, .plan = plan};
     cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
     cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
-    return cm__parts_new(ctx, &m, f, 1, plan.cp > 1 ? plan.cp : 1, timed).all[1];
+    return cm__parts_new(ctx, &m, on, 1, plan.cp > 1 ? plan.cp : 1, timed).all[1];
 }
 
 /* The first layer's communication with tensor parallelism 2: of Megatron-LM 2023, of Megatron Core, and in pieces. */
-static cm__part layer_of(cm__ctx *ctx, const cm_device *d, cm_fabric *f, cm_graph *step, int32_t software, bool pieces)
+static cm__part layer_of(cm__ctx *ctx, cm_fabric *on, cm_graph *step, int32_t software, bool pieces)
 {
     step->software = software;
-    return first_layer(ctx, d, f, step, CM_RUNTIME_MEGATRON,
+    return first_layer(ctx, on, step, CM_RUNTIME_MEGATRON,
                        (cm_plan){.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true, .async_tensor = pieces});
 }
 
@@ -57,22 +69,18 @@ static void behind_products(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_device *d;
-    cm_fabric *f;
-    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
-    cm__part  old = layer_of(ctx, d, f, step, 2023, false), core = layer_of(ctx, d, f, step, 0, false),
-              pieces = layer_of(ctx, d, f, step, 0, true);
+    cm__part  old = layer_of(ctx, f, step, 2023, false), core = layer_of(ctx, f, step, 0, false),
+              pieces = layer_of(ctx, f, step, 0, true);
     is(core.forward_comm_s, old.forward_comm_s);
     is(pieces.forward_comm_s, core.forward_comm_s / 2);
     assert_true(core.backward_comm_s > 0.3 * old.backward_comm_s && core.backward_comm_s < 0.7 * old.backward_comm_s);
     is(pieces.backward_comm_s, core.backward_comm_s / 2);
-    cm_fabric_free(f); /* one device per node: pieces cannot be written into the memory of another node */
-    if (cm_fabric_new(d, "node=1,net=800Gb", &f, &diag)) fail_msg("%s", diag.reason);
-    is(layer_of(ctx, d, f, step, 0, true).forward_comm_s, layer_of(ctx, d, f, step, 0, false).forward_comm_s);
+    cm_fabric *apart; /* one device per node: pieces cannot be written into the memory of another node */
+    if (cm_fabric_new(d, "node=1,net=800Gb", &apart, &diag)) fail_msg("%s", diag.reason);
+    is(layer_of(ctx, apart, step, 0, true).forward_comm_s, layer_of(ctx, apart, step, 0, false).forward_comm_s);
+    cm_fabric_free(apart);
     cm_graph_free(step);
-    cm_fabric_free(f);
-    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
@@ -83,23 +91,18 @@ static void reordered(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_device *d;
-    cm_fabric *f;
-    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
     cm_plan   plan = {.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true};
     double    bytes = 2.0 * 4096 * 4096;
     double    rate = cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value;
-    cm__part  old = layer_of(ctx, d, f, step, 2023, false), torch;
+    cm__part  old = layer_of(ctx, f, step, 2023, false), torch;
     step->software = 0;
-    torch = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    torch = first_layer(ctx, f, step, CM_RUNTIME_TORCH_EAGER, plan);
     is(torch.forward_comm_s, old.forward_comm_s + 2 * 2 * 2 * bytes / rate);
     plan.async_tensor = true;
-    torch = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    torch = first_layer(ctx, f, step, CM_RUNTIME_TORCH_EAGER, plan);
     is(torch.forward_comm_s, old.forward_comm_s / 2 + 2 * 1.5 * bytes / rate);
     cm_graph_free(step);
-    cm_fabric_free(f);
-    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
@@ -111,9 +114,6 @@ static void context(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_device *d;
-    cm_fabric *f;
-    if (cm_device_load("nvidia-h200", &d, &diag) || cm_fabric_new(d, NULL, &f, &diag)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,kv_heads=8,ffn=16384,seq=32768,vocab=1024",
                              CM_RECOMPUTE_NONE);
     cm_plan   plan = {.tp = 1, .ep = 1, .cp = 2};
@@ -123,17 +123,15 @@ static void context(void **state)
     double    hop = cm__comm_time(f, CM__REDUCE_SCATTER, pair, 2 * all);
     double    rate = cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value;
     double    numbers = 16384.0 * 4096, added = 2 * 46 * numbers / rate;
-    cm__part  megatron = first_layer(ctx, d, f, step, CM_RUNTIME_MEGATRON, plan);
+    cm__part  megatron = first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, plan);
     is(megatron.forward_comm_s, cm__comm_time(f, CM__ALL_GATHER, pair, shared));
-    cm__part compiled = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_COMPILE, plan);
+    cm__part compiled = first_layer(ctx, f, step, CM_RUNTIME_TORCH_COMPILE, plan);
     is(compiled.forward_comm_s, gather + 10 * numbers / rate);
     is(compiled.backward_comm_s, gather + 2 * hop + added);
-    cm__part eager = first_layer(ctx, d, f, step, CM_RUNTIME_TORCH_EAGER, plan);
+    cm__part eager = first_layer(ctx, f, step, CM_RUNTIME_TORCH_EAGER, plan);
     is(eager.forward_comm_s, 42 * numbers / rate);
     is(eager.backward_comm_s, hop + added);
     cm_graph_free(step);
-    cm_fabric_free(f);
-    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
@@ -145,5 +143,5 @@ int main(void)
         cmocka_unit_test(context),
         cmocka_unit_test(experts),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, begin, end);
 }
