@@ -249,6 +249,16 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
     return s;
 }
 
+void cm__strides_relay(cm__strides *s)
+{
+    s->relaid = true;
+    s->as_image = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->as_image);
+    for (int32_t i = 0; i < s->g->n_nodes; i++) {
+        const cm_node *n = &s->g->nodes[i];
+        if (n->op == CM_OP_CONV && n->phase == CM_FORWARD && n->inputs[0] >= 0) s->as_image[n->inputs[0]] = true;
+    }
+}
+
 /* ---- layout of images -------------------------------------------------------------------------------------------- */
 
 /* Inputs of the model, without the targets of its loss. */

@@ -250,8 +250,17 @@ static bool is_row_wise(const cm_node *forward)
     return norm || forward->op == CM_OP_SOFTMAX || forward->op == CM_OP_LOG_SOFTMAX;
 }
 
+/* Code that torch.compile generates can write in any order. */
+static bool is_generated(const cm_node *n)
+{
+    cm_class class = cm__class(n);
+    return class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_NORM || class == CM_CLASS_REDUCTION || class == CM_CLASS_MOVEMENT;
+}
+
 int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
 {
+    int32_t y = n->outputs[output];
+    if (s->as_image && s->as_image[y] && is_generated(n)) return image_if(s, true, cm__t(s->g, y));
     if (s->compiled && output == 0 && n->n_inputs && is_row_wise(forward_of(s, n))) return like_operands(s, n, output);
     if (rules[n->op]) return rules[n->op](s, n, output);
     return cm__class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;

@@ -168,6 +168,16 @@ void cm__dispatch_chain(const cm__fusing *f, int32_t kernel)
     cm__call_generated(f->d, kernel, "copy", f->bytes[kernel]);
 }
 
+/* Autograd stores gradients in the order of their parameters, and copies those that a converted convolution gave another
+   one. */
+static void store_gradients(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    for (int32_t k = 0; k < n->n_outputs; k++)
+        if (n->outputs[k] >= 0 && cm__t(d->g, n->outputs[k])->role == CM_ROLE_PARAMETER_GRADIENT)
+            cm__call_as_image(d, node, n->outputs[k], false);
+}
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
@@ -176,5 +186,6 @@ void cm__dispatch_fused(cm__dispatch *d)
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
+        if (d->from_rows) store_gradients(d, i);
     }
 }

@@ -132,7 +132,7 @@ static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
 {
     cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
     s->compiled = d->runtime == CM_RUNTIME_TORCH_COMPILE;
-    s->relaid = s->compiled && cm__compiler_prefers_nhwc(d->g);
+    if (s->compiled && cm__compiler_prefers_nhwc(d->g)) cm__strides_relay(s);
     for (int32_t i = 0; i < d->g->n_nodes; i++)
         if (cm__twin_count(d->twins, d->g, d->g->part, i)) cm__strides_place(s, i);
     return s;
@@ -147,7 +147,8 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->ctx = ctx;
     d->g = g;
     d->runtime = runtime;
-    d->nhwc = cm__in_nhwc(g, layout) || (runtime == CM_RUNTIME_TORCH_COMPILE && cm__compiler_prefers_nhwc(g));
+    d->from_rows = runtime == CM_RUNTIME_TORCH_COMPILE && !cm__in_nhwc(g, layout) && cm__compiler_prefers_nhwc(g);
+    d->nhwc = d->from_rows || cm__in_nhwc(g, layout);
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->twins = fuses[runtime] ? NULL : twins;
     d->strides = other ? other->strides : place_all(ctx, d);

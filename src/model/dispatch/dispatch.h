@@ -37,6 +37,7 @@ typedef struct cm__dispatch {
     cm__ctx        *ctx;
     const cm_graph *g;
     bool            nhwc, tf32, trains; /* nhwc: the input images are channels last */
+    bool            from_rows; /* torch.compile makes them so: those of the user, and the parameters, are not */
     cm_runtime      runtime;
     bool            math;   /* attention runs as separate products and softmax */
     cm__shards      shards;
