@@ -29,6 +29,8 @@ ROWS_OF_BLOCK, FEW_COLUMNS, ON_CHIP = int(FACTORS["rows_of_block"]), int(FACTORS
 # Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
 # half as many as sums that are not divided any more.
 DIVIDED = 32 * 2048 * int(FACTORS["undivided_sums"]) // 2
+ACCESS = float(FACTORS["access_bytes"])  # bytes of a copy that take the time of reading or writing one number
+SIZES = {"bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "bfloat16": 2, "float16": 2, "int64": 8, "float64": 8, "complex64": 8}
 RANDOM_NUMBER = float(FACTORS["random_number"])  # bytes of a copy that take the time of one
 # The same for a function of one number. data/factors.tsv has their mean per FLOP (function_flop).
 FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5,
@@ -95,12 +97,18 @@ def outputs_of(record):
     return math.prod(n for name, n in record["numels"].items() if not name.startswith("r")), reduced
 
 
+def counted(operand):
+    """Bytes of an operand, and the accesses to its numbers as bytes; those of fp32 numbers count as they are."""
+    dtype, moved, _ = operand
+    return moved * (1 + ACCESS / SIZES.get(dtype, 4)) / (1 + ACCESS / 4)
+
+
 def moved_by(record, table):
     """Bytes of a kernel; 0: it is not used. Second kernels of sums: those of blocks that add up the same number of rows."""
     if table in ("partial_sums", "many_sums"):
         columns, blocks = outputs_of(record)
         return 4 * columns * (blocks - 1)
-    moved = sum(operand[1] for operand in record["reads"] + record["writes"])
+    moved = sum(map(counted, record["reads"] + record["writes"]))
     points = math.prod(record["numels"].values())
     functions = points * sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())
     if table == "fused" and functions > moved / 2:

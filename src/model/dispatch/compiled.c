@@ -38,6 +38,23 @@ static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double
     cm__call_generated(d, node, many ? "many_sums" : "partial_sums", cm__poly_add(sums, first));
 }
 
+/* The sums of a group norm: over each group; in backward over each channel of an image, from which small kernels make
+   the sums over groups and over images. */
+static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+{
+    cm__dispatch    *d = f->d;
+    const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    bool             backward = cm__node(d, node) != forward;
+    double           channels = (double)x->dims[1].fixed;
+    cm_poly          image = cm_tensor_elements(x);
+    double           groups = backward ? channels : (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
+    bool             on_chip = cm__poly_at(&image, 1) / groups <= CM__LONGEST_ROW;
+    cm__call_generated(d, node, d->nhwc ? "column_sum" : on_chip ? "row_sum" : "long_row_sum", summed);
+    if (d->nhwc) emit_partial(d, node, image, channels);
+    for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
+}
+
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
 static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
@@ -72,7 +89,7 @@ static cm_poly bytes_before_cast(const cm_graph *g, int32_t tensor)
 {
     int32_t        from = cm__t(g, cm__t(g, tensor)->storage)->producer;
     const cm_node *n = from < 0 ? NULL : &g->nodes[from];
-    return cm_tensor_bytes(cm__t(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor));
+    return cm__fusing_bytes(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor);
 }
 
 /* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
@@ -82,7 +99,7 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, forward, 0);
     cm_poly          given = bytes_before_cast(d->g, cm__node(d, node)->inputs[0]);
-    cm__call_generated(d, node, "column_sum", cm__poly_add(cm_tensor_bytes(x), given));
+    cm__call_generated(d, node, "column_sum", cm__poly_add(cm__fusing_bytes(d->g, forward->inputs[0]), given));
     emit_partial(d, node, cm_tensor_elements(x), x->rank ? (double)x->dims[x->rank - 1].fixed : 1);
 }
 
@@ -149,7 +166,9 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
 static void emit(cm__fusing *f, int32_t kernel)
 {
     for (int32_t i = kernel; i >= 0; i = f->next[i]) emit_recomputed(f, kernel, i);
-    if (f->norm[kernel] >= 0) emit_sums(f, f->norm[kernel], f->summed[kernel]);
+    if (f->norm[kernel] >= 0)
+        (cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel])) ? emit_group_sums
+                                                                    : emit_sums)(f, f->norm[kernel], f->summed[kernel]);
     cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])

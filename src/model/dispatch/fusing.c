@@ -15,7 +15,12 @@
 
 #include <string.h>
 
-#define LONGEST_ROW 1024 /* that a generated kernel keeps on the chip (torch/_inductor/choices.py, reductions) */
+/* The gradient of a largest value of volumes: Inductor has no code for it and calls PyTorch's kernel. */
+static bool is_volume_pool_gradient(const cm_graph *g, const cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+    return n->op == CM_OP_POOL_GRAD && forward->op == CM_OP_MAX_POOL && cm__in(g, forward, 0)->rank == 5;
+}
 
 bool cm__fusible(const cm_graph *g, const cm_node *n)
 {
@@ -24,7 +29,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
         [CM_CLASS_EMBEDDING] = true};
     if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
     if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
-    if (cm__is_scaled_cast(g, n)) return false;
+    if (cm__is_scaled_cast(g, n) || is_volume_pool_gradient(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
@@ -72,10 +77,25 @@ static bool adds_columns(const cm__dispatch *d, const cm_node *n)
     return x->rank && y->rank && same_dim(x->dims[x->rank - 1], y->dims[y->rank - 1]);
 }
 
+bool cm__fusing_group_norm(const cm__fusing *f, const cm_node *n)
+{
+    int32_t op = cm__forward_of(f->d, n)->op;
+    bool    groups = op == CM_OP_GROUP_NORM || op == CM_OP_INSTANCE_NORM;
+    return groups && cm__class(n) == CM_CLASS_NORM && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
+/* A norm with sums over more than a row: a batch norm that computes its statistics from the batch, a group norm. */
+static bool needs_sums(const cm__fusing *f, const cm_node *n)
+{
+    bool batch_norm = f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
+    return batch_norm || cm__fusing_group_norm(f, n);
+}
+
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
-    return (reduces(n) && !adds_columns(f->d, n)) || (cm__class(n) == CM_CLASS_NORM && !batch_norm);
+    bool row_norm = cm__class(n) == CM_CLASS_NORM && !batch_norm && !cm__fusing_group_norm(f, n);
+    return (reduces(n) && !adds_columns(f->d, n)) || row_norm;
 }
 
 /* Elements that one sum of a node adds up. */
@@ -91,12 +111,6 @@ static double row_length(const cm__fusing *f, const cm_node *n)
     return cm__class(n) == CM_CLASS_REDUCTION && cm__poly_at(&out, 1) < samples ? samples / cm__poly_at(&out, 1) : last;
 }
 
-/* A batch norm that computes its statistics from the batch. */
-static bool needs_sums(const cm__fusing *f, const cm_node *n)
-{
-    return f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
-}
-
 bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
@@ -104,7 +118,8 @@ bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
                    cm__t(f->d->g, forward->inputs[1])->role == CM_ROLE_PARAMETER;
     /* itself, not a sum of gradients */
     bool           gradient = n->phase == CM_BACKWARD && cm__class(n) == CM_CLASS_NORM;
-    return gradient && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights;
+    return gradient && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM && weights &&
+           !cm__fusing_group_norm(f, n);
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------------- */
@@ -263,7 +278,7 @@ static void place(cm__fusing *f, int32_t node)
     if (reduces_rows(f, n)) {
         f->by_row[kernel] = true;
         f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-        f->long_rows[kernel] |= row_length(f, n) > LONGEST_ROW;
+        f->long_rows[kernel] |= row_length(f, n) > CM__LONGEST_ROW;
     }
     if (adds_columns(f->d, n)) f->columns[kernel] = true;
     if (needs_sums(f, n)) f->norm[kernel] = node;

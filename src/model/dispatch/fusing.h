@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#define CM__LONGEST_ROW 1024 /* that a generated kernel keeps on the chip (torch/_inductor/choices.py, reductions) */
+
 typedef struct cm__fusing {
     cm__dispatch *d;
     int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
@@ -66,6 +68,9 @@ bool cm__in_chain(const cm_graph *graph, const cm_node *node);
 cm__fusing *cm__chains_of(cm__dispatch *dispatch);
 void        cm__dispatch_chain(const cm__fusing *chains, int32_t kernel);
 
+/* A group norm, or its gradient, in generated code: the sums of its groups (in backward: of its channels in each image)
+   are a kernel of their own, as a batch norm's are. */
+bool cm__fusing_group_norm(const cm__fusing *f, const cm_node *n);
 /* The gradient of a norm over rows that has weights: their gradients are sums over columns, in kernels of their own. */
 bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
 

@@ -47,7 +47,9 @@ cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
 {
     const cm_tensor *t = cm__t(g, tensor);
     bool             indices = t->producer >= 0 && g->nodes[t->producer].op == CM_OP_MAX_POOL && t->dtype == CM_INT64;
-    return indices ? cm_tensor_elements(t) : cm_tensor_bytes(t);
+    double           access = cm__time_factors.access_bytes;
+    cm_poly          elements = cm_tensor_elements(t), moved = indices ? elements : cm_tensor_bytes(t);
+    return cm__poly_scale(cm__poly_add(moved, cm__poly_scale(elements, access)), 1 / (1 + access / 4));
 }
 
 cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
@@ -215,12 +217,15 @@ static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
 }
 
 /* An activation's gradient that reads the activation's input, and several times: Inductor computes that input once. A
-   gradient that reads the result, like that of ReLU, finds it stored. */
+   gradient that reads the result, like that of ReLU, finds it stored; one that only compares the input with bounds, like
+   that of a clip, is short enough to compute it again. */
+#define COMPARISONS 2 /* FLOP of an activation that only compares */
+
 static bool reads_often(const cm__fusing *f, const cm_node *n)
 {
     const cm_node *forward = cm__forward_of(f->d, n);
     return n != forward && cm__class(forward) == CM_CLASS_ELEMENTWISE &&
-           cm__ops[forward->op].gradient == cm__gradient_input;
+           cm__ops[forward->op].gradient == cm__gradient_input && cm__ops[forward->op].flop_per_element > COMPARISONS;
 }
 
 /* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was
@@ -234,7 +239,7 @@ static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
         f->again[base] = kernel + 1;
         const cm_tensor *t = cm__t(f->d->g, base);
         cm_poly          wide = cm__poly_scale(cm_tensor_elements(t), 4);
-        cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm_tensor_bytes(t), -1));
+        cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm__fusing_bytes(f->d->g, base), -1));
         if (cm_dtype_size(t->dtype) >= 4) continue;
         f->summed[kernel] = cm__poly_add(f->summed[kernel], more);
         f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(more, wide));
@@ -304,7 +309,8 @@ void cm__fusing_add_traffic(cm__fusing *f)
             if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
         }
         bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->kernel[kernel] == kernel;
-        bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD;
+        bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD &&
+                    !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
     }
