@@ -6,10 +6,15 @@ import torch.nn.functional as F
 import generated
 import layers
 import written
+import written_fifth
+import written_fourth
 import written_more
+import written_sixth
 import written_third
 import zoo
 
+WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth)
+           for name, make in module.NETWORKS.items()}
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
 
@@ -21,7 +26,7 @@ def built(name):
         family, _, seed = network.rpartition("-")
         return {"generated": generated, "layers": layers}[source].network(family, seed)
     if source == "written":
-        return {**written.NETWORKS, **written_more.NETWORKS, **written_third.NETWORKS}[network]()
+        return WRITTEN[network]()
     return getattr(zoo, source)(network)
 
 
