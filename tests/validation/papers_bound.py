@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py) against sums by hand.
+
+Prints TAP. A row of docs/results/papers-contradictions.tsv that is no longer judged, or has another value, fails, too.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import papers_rows
+
+NO_LIMIT = float("inf")
+# values and factors, what p cannot exceed, the least sum of errors
+BY_HAND = [
+    ("one run printed as 100 and 80: p at 80 is 20 % off, at 100 25 %", [(100, 1), (80, 1)], NO_LIMIT, 0.20),
+    ("three rows, two of them equal: p stays with the two", [(10, 1), (10, 1), (20, 1)], NO_LIMIT, 0.50),
+    ("50, and 150 with twice the clock: p at 50 is 100 of 150", [(50, 1), (150, 2)], NO_LIMIT, 1 / 3),
+    ("130 where no more than 91 can be reached", [(130, 1)], 91, 0.30),
+    ("rows that agree by their factors", [(50, 1), (100, 2)], NO_LIMIT, 0.0)]
+
+
+def sums():
+    for what, values, most, expected in BY_HAND:
+        found = sum(papers_rows.least_of(values, most))
+        yield abs(found - expected) < 1e-12, f"{what}: {found:.4f}"
+
+
+def judged(program):
+    """All rows of the groups are found among the judged ones."""
+    done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
+    sets = json.loads(done.stdout)["sets"]
+    rows = [papers_rows.accuracy.rows_of_six(sets), papers_rows.accuracy.rows_of_several(sets)]
+    met = sum(len(papers_rows.least_errors(r)) for r in rows)
+    lines = sum(line[2] != "0" for line in papers_rows.lines_of(papers_rows.CONTRADICTIONS))
+    yield met == lines, f"{met} of {lines} contradicting rows are judged"
+
+
+def main():
+    results = [*sums(), *judged(sys.argv[1])]
+    print(f"1..{len(results)}")
+    for number, (good, what) in enumerate(results, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {what}")
+    return 0 if all(good for good, _ in results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
