@@ -217,8 +217,10 @@ def fit_steps(given):
         print(f"{kind:20} {value:.3g}")
     if given.write:
         write(given.device, factors, ("timm-steps", {
-            "title": f"Training steps of {len(rows)} networks of timm in AMP, PyTorch 1.12, both layouts",
-            "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_transfer.py steps", "date": "2022"}))
+            "title": f"Training steps of {len(rows)} networks of timm in AMP, PyTorch 1.12, both layouts" + (
+                f"; products with the prior of {len(forward.measured)} forward steps, PyTorch 1.13" if forward else ""),
+            "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_transfer.py steps" + (
+                " --forward" if forward else ""), "date": "2022"}))
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
