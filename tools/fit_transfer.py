@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_transfer.py steps BUILD DEVICE STEPS.csv CAPTURES [--write] [--families]
+"""fit_transfer.py steps BUILD DEVICE STEPS.csv CAPTURES [--forward TIMM_INFER.csv.gz] [--write] [--families]
    fit_transfer.py calls BUILD OPERATORS.csv.gz [--write]
 
 Fits the factors by which times transferred from the reference device are corrected (`transfer` in a profile).
@@ -10,6 +10,11 @@ publishes them. CAPTURES is a folder of files MODEL.cmt.json. One factor per kin
 minimises the squared log error of the steps, with weights that fall for outliers and a prior of 1 on every factor. Each
 family of networks is also predicted by a fit without it. Attention is timed as separate products and softmax: PyTorch
 1.12, which timm's steps were measured with, has no fused attention.
+
+--forward: forward steps of the same card under PyTorch 1.13, which has no fused attention either. Gradients of a product
+are products, by the same kernels. So the factor of products that these steps give is the prior of the fit, with their
+error and 10 %. A family that is left out is left out of both, with families of the same networks (SAME). Convolutions have
+other kernels in backward, and keep the prior of 1.
 
 calls: from times of the same products and attentions on several GPUs, among them the reference device, by the same
 program (AIConfigurator's tables: columns device, op, dtype, d0 to d4, latency_ms). A factor is the median of measured
@@ -31,6 +36,7 @@ import tempfile
 
 import numpy
 
+import forward_steps
 import internal
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -44,6 +50,9 @@ DEVICES = {"A100-SXM4-80GB": "nvidia-a100", "L40S": "nvidia-l40s", "RTXPRO6000-S
            "B200-SXM-180GB": "nvidia-b200", "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": REFERENCE}
 KINDS = {"gemm": "gemm", "attention_causal": "attention"}
 NOT_FROM_STEPS = ("attention", "none")
+FORWARD = {"nvidia-rtx3090": ("RTX3090-24GB", "1.13")}  # forward steps in timm's table: card, version of PyTorch
+FROM_FORWARD, FORWARD_DEVIATION = ("gemm",), 0.1
+SAME = {"vit": ("vit", "deit", "beit")}  # vision transformers of one shape, trained differently
 ALIKE = {"nvidia-a100": "nvidia-a100-80g"}  # a device that stands for an abstract profile
 
 
@@ -83,11 +92,11 @@ def uncorrected(device, folder):
 class Steps:
     """Measured steps, and the time of each kind of call in them without correction."""
 
-    def __init__(self, build, device, rows, captures):
+    def __init__(self, build, device, rows, captures, mode="training"):
         with tempfile.TemporaryDirectory() as folder:
             profile = uncorrected(device, folder)
             lines = "".join(f"{captures}/{r['model']}.cmt.json\t{profile}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\t"
-                            "training\tmath\n" for r in rows)
+                            f"{mode}\tmath\n" for r in rows)
             answer = subprocess.run([internal.built(build, "step_calls")], input=lines, capture_output=True, text=True)
         self.kinds, self.times, self.rest = [], [], []
         for line in answer.stdout.splitlines():
@@ -117,23 +126,43 @@ class Steps:
     def predicted(self, logs):
         return self.matrix @ numpy.exp(logs) + self.rest
 
-    def fit(self, chosen):
-        logs = numpy.zeros(len(self.kinds))
-        prior = numpy.array([STREAMS.get(kind, PRIOR) for kind in self.kinds])
+    def fit(self, chosen, forward=None):
+        """Log factors; forward: other steps, and which of them are chosen, whose factors are the prior of products."""
+        return self._posterior(chosen, *self._prior(forward))[0]
+
+    def _prior(self, forward):
+        """Means and deviations of the log factors before the steps are seen."""
+        mean, prior = numpy.zeros(len(self.kinds)), numpy.array([STREAMS.get(kind, PRIOR) for kind in self.kinds])
+        if forward:
+            steps, chosen = forward
+            logs, covariance = steps._posterior(chosen, *steps._prior(None))
+            for kind in set(FROM_FORWARD) & set(self.kinds) & set(steps.kinds):
+                here, there = self.kinds.index(kind), steps.kinds.index(kind)
+                mean[here], prior[here] = logs[there], math.hypot(FORWARD_DEVIATION, math.sqrt(covariance[there, there]))
+        return mean, prior
+
+    def _posterior(self, chosen, mean, prior):
+        logs = mean.copy()
         for _ in range(80):
             parts = self.matrix * numpy.exp(logs)
             whole = parts.sum(1) + self.rest
             slope, off = (parts / whole[:, None])[chosen], numpy.log(self.measured / whole)[chosen]
             weight = 1 / numpy.maximum(1, abs(off) / OUTLIER)**2
             left = slope.T @ (slope * weight[:, None]) / NOISE**2 + numpy.diag(1 / prior**2)
-            logs += 0.7 * numpy.linalg.solve(left, slope.T @ (off * weight) / NOISE**2 - logs / prior**2)
-        return logs
+            logs += 0.7 * numpy.linalg.solve(left, slope.T @ (off * weight) / NOISE**2 - (logs - mean) / prior**2)
+        return logs, numpy.linalg.inv(left)
 
-    def left_out(self):
+    def without(self, family):
+        return ~numpy.isin(self.families, SAME.get(family, (family,)))
+
+    def fit_without(self, family, forward=None):
+        return self.fit(self.without(family), forward and (forward, forward.without(family)))
+
+    def left_out(self, forward=None):
         predicted = numpy.zeros(len(self.measured))
         for family in sorted(set(self.families)):
             own = self.families == family
-            predicted[own] = self.predicted(self.fit(~own))[own]
+            predicted[own] = self.predicted(self.fit_without(family, forward))[own]
         return predicted
 
     def report(self, name, predicted):
@@ -153,15 +182,33 @@ class Steps:
                 print(f"  {layout} {family:14} {len(own):3} steps, mean error {abs(own).mean():.1%}, bias {own.mean():+.1%}")
 
 
-def fit_steps(given):
-    captures = pathlib.Path(given.captures)
-    with open(given.steps, encoding="utf-8") as file:
+def training_steps(build, device, table, captures):
+    captures = pathlib.Path(captures)
+    with open(table, encoding="utf-8") as file:
         rows = [r for r in csv.DictReader(file) if (captures / f"{r['model']}.cmt.json").exists()]
-    steps = Steps(given.build, given.device, rows, captures)
-    logs = steps.fit(numpy.ones(len(rows), bool))
+    return Steps(build, device, rows, captures)
+
+
+def forward_steps_of(build, device, table, captures):
+    """Eager forward steps of networks whose capture has the published image size."""
+    card, version, known, rows = *FORWARD[device], {}, []
+    with gzip.open(table, "rt", newline="") as file:
+        for r in csv.DictReader(file):
+            if (r["compiled"], r["device"], r["torch"]) == ("0", card, version):
+                path, found = forward_steps.capture_of(captures, r["model"], known)
+                if found and found[0] == int(r["img_size"]):
+                    rows.append(r | {"model": path.name.split(".")[0], "batch": int(float(r["batch"]))})
+    return Steps(build, device, rows, captures, "inference")
+
+
+def fit_steps(given):
+    steps = training_steps(given.build, given.device, given.steps, given.captures)
+    forward = given.forward and forward_steps_of(given.build, given.device, given.forward, given.captures)
+    rows = steps.measured
+    logs = steps.fit(numpy.ones(len(rows), bool), forward and (forward, numpy.ones(len(forward.measured), bool)))
     steps.report("transferred", steps.predicted(numpy.zeros(len(logs))))
     steps.report("fitted", steps.predicted(logs))
-    left_out = steps.left_out()
+    left_out = steps.left_out(forward)
     steps.report("family left out", left_out)
     if given.families:
         steps.report_families(left_out)
@@ -170,8 +217,10 @@ def fit_steps(given):
         print(f"{kind:20} {value:.3g}")
     if given.write:
         write(given.device, factors, ("timm-steps", {
-            "title": f"Training steps of {len(rows)} networks of timm in AMP, PyTorch 1.12, both layouts",
-            "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_transfer.py steps", "date": "2022"}))
+            "title": f"Training steps of {len(rows)} networks of timm in AMP, PyTorch 1.12, both layouts" + (
+                f"; products with the prior of {len(forward.measured)} forward steps, PyTorch 1.13" if forward else ""),
+            "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_transfer.py steps" + (
+                " --forward" if forward else ""), "date": "2022"}))
 
 
 # ---- calls -----------------------------------------------------------------------------------------------------------
@@ -230,6 +279,7 @@ def main():
         for word in words:
             way.add_argument(word)
         way.add_argument("--write", action="store_true")
+    steps.add_argument("--forward", help="table of timm's forward steps, for the prior of products")
     steps.add_argument("--families", action="store_true", help="also the error of each family")
     given = parser.parse_args()
     (fit_steps if given.way == "steps" else fit_calls)(given)

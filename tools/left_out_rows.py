@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""left_out_rows.py BUILD STEPS.csv CAPTURES ITERATIONS.csv FOLDER
+"""left_out_rows.py BUILD STEPS.csv FORWARD.csv.gz CAPTURES ITERATIONS.csv FOLDER
 
 Writes FOLDER/centimani, which answers like BUILD/centimani, except that nothing was fitted to what is asked. Networks of timm on
 an RTX 3090 are predicted with corrections that were fitted without their family, and iterations of Megatron-LM on an A100 with
 host times that were fitted to the other half of the pairs of tensor parallelism and micro-batch. A scorer of published rows
 that is given this program therefore prints the errors of rows left out.
 
-STEPS, CAPTURES: as for fit_transfer.py steps. ITERATIONS: as for fit_megatron_host.py. Needs numpy and takes minutes.
+STEPS, FORWARD, CAPTURES: as for fit_transfer.py steps. ITERATIONS: as for fit_megatron_host.py. Needs numpy and takes minutes.
 """
 import argparse
-import csv
 import json
 import math
 import pathlib
@@ -45,15 +44,14 @@ def write(folder, name, base, more):
 
 
 def without_families(given, folder):
-    captures = pathlib.Path(given.captures)
-    with open(given.steps, encoding="utf-8") as file:
-        rows = [r for r in csv.DictReader(file) if (captures / f"{r['model']}.cmt.json").exists()]
-    steps = fit_transfer.Steps(given.build, "nvidia-rtx3090", rows, captures)
+    device = "nvidia-rtx3090"
+    steps = fit_transfer.training_steps(given.build, device, given.steps, given.captures)
+    forward = fit_transfer.forward_steps_of(given.build, device, given.forward, given.captures)
     for family in sorted(set(steps.families)):
-        logs = steps.fit(steps.families != family)
+        logs = steps.fit_without(family, forward)
         factors = {kind: {"value": math.exp(log), "unit": "1", "kind": "fitted", "source": "fit"}
                    for kind, log in zip(steps.kinds, logs)}
-        write(folder, f"family-{family}", "nvidia-rtx3090", {"transfer": factors})
+        write(folder, f"family-{family}", device, {"transfer": factors})
 
 
 def without_pairs(given, folder):
@@ -72,7 +70,7 @@ def without_pairs(given, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    for word in ("build", "steps", "captures", "iterations", "folder"):
+    for word in ("build", "steps", "forward", "captures", "iterations", "folder"):
         parser.add_argument(word)
     given = parser.parse_args()
     folder = pathlib.Path(given.folder).resolve()

@@ -20,6 +20,7 @@
  * out.
  */
 #include "graph/function.h"
+#include "graph/linear_parts.h"
 #include "graph/rule.h"
 #include "graph/train.h"
 
@@ -31,6 +32,7 @@ typedef struct lowering {
     int32_t        *wide; /* tensor of `in` -> its fp32 copy, in a 16-bit model */
     int32_t        *narrow; /* tensor of `in` -> its 16-bit copy, if it is fp32 */
     bool           *data; /* per tensor of `in`: depends on a parameter or on the model's inputs */
+    bool           *part; /* per node of `in`: part of a linear layer beside its product (linear_parts.h) */
     const cm_node  *head; /* of `in`: the product that stays in 16 bits in an 8-bit model; NULL: none */
     cm_dtype        low;
     bool            autocast, eight_bit, inference;
@@ -216,6 +218,12 @@ static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *in
            cm__t(l->out, inputs[0])->dtype == CM_FP16;
 }
 
+static cm__cast_policy policy_of(const lowering *l, const cm_node *n)
+{
+    if (!l->autocast || n->plain) return CM__CAST_KEEP;
+    return l->part[n - l->in->nodes] ? CM__CAST_LOW : cm__ops[n->op].cast;
+}
+
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
     if (cm__attr_find(n, CM_ATTR_MATH)) {
@@ -225,7 +233,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     if (stays_wide(l, n)) widen(l, n, inputs);
     else narrow(l, n, inputs);
     widen_loss(l, n, inputs);
-    cm__cast_policy policy = l->autocast && !n->plain ? cm__ops[n->op].cast : CM__CAST_KEEP;
+    cm__cast_policy policy = policy_of(l, n);
     if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN || widens_itself(l, n, inputs)) return;
@@ -466,7 +474,9 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     l.data = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.data);
     l.wide = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.wide);
     l.narrow = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.narrow);
+    l.part = cm__alloc_array(step->ctx, (size_t)forward->n_nodes, sizeof *l.part);
     find_data(&l);
+    if (l.autocast) cm__find_linear_parts(forward, l.part);
     if (l.eight_bit) l.head = find_head(forward);
     for (int32_t t = 0; t < forward->n_tensors; t++) l.map[t] = l.wide[t] = l.narrow[t] = -1;
     for (size_t t = 0; t < casts; t++) l.cast[t] = -1;

@@ -27,11 +27,13 @@ static cm__correction of_groups_last(int64_t width, int64_t groups, bool forward
     return width <= NARROW ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
 }
 
+/* Backward, kernels of channels that are no multiple of 8 are slow. Forward they are not. */
 static cm__correction of_whole_last(const cm__call *c, int64_t in, int64_t out)
 {
     double flop, bytes;
+    bool   odd = (in > IMAGE_CHANNELS && in % ALIGNED) || out % ALIGNED;
     cm__call_work(c, &flop, &bytes);
-    if ((in > IMAGE_CHANNELS && in % ALIGNED) || out % ALIGNED) return CM__CORRECT_CONV_ODD_NHWC;
+    if (odd && c->pass != CM__PASS_FORWARD) return CM__CORRECT_CONV_ODD_NHWC;
     return flop < THIN * bytes ? CM__CORRECT_CONV_THIN_NHWC : CM__CORRECT_CONV_NHWC;
 }
 

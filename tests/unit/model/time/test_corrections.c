@@ -13,7 +13,8 @@ static void near(double got, double expected, double fraction)
 /* A convolution of `c` channels in `groups`. */
 #define CONV(layout, dtype, c, groups) "conv forward " layout " " dtype " 8," c "," c ",14,14,3,3,1,1,1,1,1,1," groups
 #define BACK(c, groups) "conv bwd_input nhwc fp16 8," c "," c ",14,14,3,3,1,1,1,1,1,1," groups
-#define CONV_TO(c, k, size) "conv forward nhwc fp16 8," c "," k "," size "," size ",1,1,1,1,0,0,1,1,1"
+#define POINTWISE(pass, c, k, size) "conv " pass " nhwc fp16 8," c "," k "," size "," size ",1,1,1,1,0,0,1,1,1"
+#define CONV_TO(c, k, size) POINTWISE("forward", c, k, size)
 #define DEPTHWISE(pass, c) "conv " pass " nhwc fp16 8," c "," c ",14,14,3,3,1,1,1,1,1,1," c
 #define CONV3D(layout, c, groups) \
     "conv3d forward " layout " bf16 2," c "," c ",8,14,14,3,3,3,1,1,1,1,1,1,1,1,1," groups
@@ -36,8 +37,12 @@ static const struct {
     {CONV_TO("64", "64", "56"), CM__CORRECT_CONV_THIN_NHWC},
     {CONV_TO("1024", "1024", "56"), CM__CORRECT_CONV_NHWC},
     {CONV_TO("3", "64", "56"), CM__CORRECT_CONV_THIN_NHWC}, /* an image is padded */
-    {CONV_TO("12", "64", "56"), CM__CORRECT_CONV_ODD_NHWC},
-    {CONV_TO("64", "65", "56"), CM__CORRECT_CONV_ODD_NHWC},
+    {POINTWISE("bwd_input", "12", "64", "56"), CM__CORRECT_CONV_ODD_NHWC},
+    {POINTWISE("bwd_weight", "64", "65", "56"), CM__CORRECT_CONV_ODD_NHWC},
+    {POINTWISE("bwd_weight", "3", "64", "56"), CM__CORRECT_CONV_THIN_NHWC},
+    {CONV_TO("12", "64", "56"), CM__CORRECT_CONV_THIN_NHWC}, /* only backward is slow */
+    {CONV_TO("64", "65", "56"), CM__CORRECT_CONV_THIN_NHWC},
+    {CONV_TO("1023", "1023", "56"), CM__CORRECT_CONV_NHWC},
     {CONV("nchw", "bf16", "65", "1"), CM__CORRECT_CONV_NCHW},
     {CONV("nhwc", "fp32", "64", "1"), CM__CORRECTIONS},
     {CONV("nhwc", "tf32", "64", "64"), CM__CORRECTIONS},
@@ -45,7 +50,7 @@ static const struct {
     {CONV("nhwc", "fp16", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
     {DEPTHWISE("bwd_input", "64"), CM__CORRECT_DEPTHWISE_BACK_NHWC},
     {DEPTHWISE("bwd_weight", "65"), CM__CORRECT_DEPTHWISE_BACK_NHWC},
-    {CONV("nhwc", "fp16", "1", "1"), CM__CORRECT_CONV_ODD_NHWC}, /* one channel is not depthwise */
+    {BACK("1", "1"), CM__CORRECT_CONV_ODD_NHWC}, /* one channel is not depthwise */
     {CONV("nchw", "bf16", "64", "4"), CM__CORRECT_GROUPED_NCHW},
     {CONV("nchw", "bf16", "96", "4"), CM__CORRECT_WIDE_NCHW},
     {CONV("nhwc", "bf16", "64", "16"), CM__CORRECT_GROUPED_NHWC}, /* 4 channels per group */
@@ -65,7 +70,7 @@ static const struct {
     {CONV3D("nchw", "64", "1"), CM__CORRECT_CONV_NCHW},
     {CONV3D("nhwc", "64", "64"), CM__CORRECT_DEPTHWISE_NHWC},
     {CONV3D("nhwc", "64", "8"), CM__CORRECT_GROUPED_NHWC},
-    {CONV3D("nhwc", "66", "1"), CM__CORRECT_CONV_ODD_NHWC},
+    {CONV3D("nhwc", "66", "1"), CM__CORRECT_CONV_NHWC}, /* 694 FLOP per byte */
     {"batch_norm forward nchw fp32 8,64,196", CM__CORRECT_BATCH_NORM_NCHW},
     {"batch_norm backward nhwc bf16 8,64,196", CM__CORRECT_BATCH_NORM_NHWC},
     {"elementwise forward relu fp32 1,1000", CM__CORRECT_ELEMENTWISE},
