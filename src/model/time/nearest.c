@@ -49,12 +49,14 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of
-   the inner loop. */
-CM__FAST static bool block_distances(const search *s, int32_t block, float most, float squared[CM__BLOCK])
+/* Squared distances to the rows of a block. Returns a bit for each row that is as near as `most`. The compiler makes
+   vectors of the inner loop. */
+CM__FAST static unsigned near_rows(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
+    int32_t      first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     float        sum[CM__BLOCK] = {0};
+    unsigned     which = 0;
     for (int f = s->count - 4; f >= 0; f -= 4) {
         const float *x = s->features + f, *from = rows + f * CM__BLOCK;
         int          near = 0;
@@ -64,10 +66,11 @@ CM__FAST static bool block_distances(const search *s, int32_t block, float most,
             sum[r] += (a * a + b * b) + (c * c + d * d);
             near |= sum[r] <= most;
         }
-        if (!near) return false;
+        if (!near) return 0;
     }
     memcpy(squared, sum, sizeof sum);
-    return true;
+    for (int r = 0; r < CM__BLOCK; r += 4) which |= cm__four_which(cm__four_at(sum + r) <= most) << r;
+    return which & ((2u << (end - 1)) - 1); /* the last block is filled up */
 }
 
 /* How far a feature is outside a range. */
@@ -82,19 +85,71 @@ static inline cm__four outside_of(const float *x, const uint16_t *boxes, int f)
     return outside(x[f], cm__four_bounds(from), cm__four_bounds(from + CM__BOXES));
 }
 
-/* Squared distances to the boxes of CM__BOXES blocks. Returns false if all of them exceed `most`. */
-CM__FAST static bool box_distances(const search *s, int32_t group, float most, float *squared)
+/* Squared distances to the boxes of CM__BOXES blocks. Returns a bit for each that is as near as `most`. */
+CM__FAST static unsigned near_four(const search *s, int32_t group, float most, float *squared)
 {
     const uint16_t *boxes = cm__boxes_at(s->rows, group, s->count);
     const float    *x = s->features;
     cm__four        sum = {0};
+    unsigned        near = 0;
     for (int f = s->count - 4; f >= 0; f -= 4) {
         sum += squared_sum(outside_of(x, boxes, f), outside_of(x, boxes, f + 1), outside_of(x, boxes, f + 2),
                            outside_of(x, boxes, f + 3));
-        if (!cm__four_any(sum <= most)) return false;
+        near = cm__four_which(sum <= most);
+        if (!near) return 0;
     }
     memcpy(squared, &sum, sizeof sum);
-    return true;
+    return near;
+}
+
+#ifdef CM__AVX2
+/* How far a feature is outside the ranges of two groups of boxes. */
+CM__AVX2 static inline __m256 outside_eight(const float *x, const uint16_t *one, const uint16_t *other, int f)
+{
+    const void *from[] = {one + 2 * f * CM__BOXES, other + 2 * f * CM__BOXES};
+    __m256i     both = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[0])),
+                                               _mm_loadu_si128(from[1]), 1), zero = _mm256_setzero_si256();
+    __m256 low = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, both)), at = _mm256_set1_ps(x[f]);
+    __m256 high = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, both));
+    return _mm256_max_ps(_mm256_max_ps(low - at, at - high), _mm256_setzero_ps());
+}
+
+/* As near_four(), of two groups. */
+CM__AVX2 static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
+{
+    const uint16_t *one = cm__boxes_at(s->rows, group, s->count), *other = cm__boxes_at(s->rows, group + 1, s->count);
+    const float    *x = s->features;
+    __m256          sum = _mm256_setzero_ps();
+    unsigned        near = 0;
+    for (int f = s->count - 4; f >= 0; f -= 4) {
+        __m256 a = outside_eight(x, one, other, f), b = outside_eight(x, one, other, f + 1),
+               c = outside_eight(x, one, other, f + 2), d = outside_eight(x, one, other, f + 3);
+        sum += (a * a + b * b) + (c * c + d * d);
+        near = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(sum, _mm256_set1_ps(most), _CMP_LE_OQ));
+        if (!near) return 0;
+    }
+    _mm256_storeu_ps(squared, sum);
+    return near;
+}
+
+static bool by_eight(void) { return __builtin_cpu_supports("avx2"); }
+#else
+static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
+{
+    unsigned first = near_four(s, group, most, squared), second = near_four(s, group + 1, most, squared + CM__BOXES);
+    return first | second << CM__BOXES;
+}
+
+static bool by_eight(void) { return false; }
+#endif
+
+/* As near_four(), of the next groups of a table: of two, if there are two and the processor has them at once. *boxes: of
+   how many blocks. Distances that the result has no bit for are not set. */
+static unsigned near_boxes(const search *s, int32_t block, int32_t end, float most, float *squared, int32_t *boxes)
+{
+    bool two = by_eight() && end - block > CM__BOXES;
+    *boxes = two ? 2 * CM__BOXES : CM__BOXES;
+    return two ? near_eight(s, block / CM__BOXES, most, squared) : near_four(s, block / CM__BOXES, most, squared);
 }
 
 /* Squared distance to the box of the table. */
@@ -118,13 +173,12 @@ static float table_distance(const search *s, float most)
 /* Among equally near rows the first one in the table counts, whatever the order of the search. */
 static void search_block(const search *s, int32_t block)
 {
-    float squared[CM__BLOCK];
-    int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
-    if (!block_distances(s, block, most_of(s->found), squared)) return;
-    for (int32_t i = 0; i < end; i++) {
-        float d = squared[i];
-        if (d > most_of(s->found)) continue;
-        cm__neighbour new = {d, first + i, s->rows->number[first + i], s->table};
+    float   squared[CM__BLOCK];
+    int32_t first = block * CM__BLOCK;
+    for (unsigned near = near_rows(s, block, most_of(s->found), squared); near; near &= near - 1) {
+        int32_t i = __builtin_ctz(near);
+        if (squared[i] > most_of(s->found)) continue; /* others were found since */
+        cm__neighbour new = {squared[i], first + i, s->rows->number[first + i], s->table};
         if (new.number == s->without) continue;
         if (s->found->count < CM__NEIGHBOURS || before(&new, &s->found->of[CM__NEIGHBOURS - 1])) keep(s->found, new);
     }
@@ -173,7 +227,7 @@ static void search_blocks(const search *s, int32_t first, int32_t count)
     pending p; /* large: only what is used is written */
     bool    bounded = false;
     p.count = count;
-    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, p.squared + i);
+    for (int32_t i = 0, boxes; i < count; i += boxes) near_boxes(s, first + i, first + count, INFINITY, p.squared + i, &boxes);
     for (int32_t i = 0; i < least((count + 3) / 4 * 4, BLOCKS); i++) p.block[i] = first + i;
     for (int32_t at; p.count && (at = nearest_of(&p, most_of(s->found))) >= 0;) {
         p.squared[at] = INFINITY;
@@ -209,14 +263,13 @@ static void collect_row(collected *c, cm__neighbour row)
 /* Collects the rows of a block that are nearer than `most`. Returns false if they are too many. */
 static bool collect_block(const search *s, int32_t block, float most, collected *c)
 {
-    float squared[CM__BLOCK];
-    int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
-    if (!block_distances(s, block, most, squared)) return true;
-    for (int32_t i = 0; i < end; i++) {
-        float d = squared[i];
-        if (!(d < most)) continue;
+    float   squared[CM__BLOCK];
+    int32_t first = block * CM__BLOCK;
+    for (unsigned near = near_rows(s, block, most, squared); near; near &= near - 1) {
+        int32_t i = __builtin_ctz(near);
+        if (!(squared[i] < most)) continue;
         if (c->count == COLLECTED) return false;
-        collect_row(c, (cm__neighbour){d, first + i, s->rows->number[first + i], s->table});
+        collect_row(c, (cm__neighbour){squared[i], first + i, s->rows->number[first + i], s->table});
     }
     return true;
 }
@@ -224,12 +277,12 @@ static bool collect_block(const search *s, int32_t block, float most, collected 
 static bool collect(const search *s, float most, collected *c)
 {
     int32_t blocks = blocks_of(s);
-    float   squared[CM__BOXES];
-    for (int32_t first = 0; first < blocks; first += CM__BOXES) {
-        if (!box_distances(s, first / CM__BOXES, most, squared)) continue;
-        for (int32_t i = first; i < least(first + CM__BOXES, blocks); i++)
-            if (squared[i - first] < most && !collect_block(s, i, most, c)) return false;
-    }
+    float   squared[2 * CM__BOXES];
+    for (int32_t first = 0, boxes; first < blocks; first += boxes)
+        for (unsigned near = near_boxes(s, first, blocks, most, squared, &boxes); near; near &= near - 1) {
+            int32_t i = __builtin_ctz(near);
+            if (squared[i] < most && !collect_block(s, first + i, most, c)) return false;
+        }
     return true;
 }
 
@@ -245,7 +298,7 @@ static void offer_all(const search *s)
     for (int32_t i = 0; i < s->rows->count; i++) {
         int32_t row = s->rows->place[i];
         float squared[CM__BLOCK];
-        block_distances(s, row / CM__BLOCK, INFINITY, squared);
+        near_rows(s, row / CM__BLOCK, INFINITY, squared);
         offer(s, (cm__neighbour){squared[row % CM__BLOCK], row, i, s->table});
     }
 }
