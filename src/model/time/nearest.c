@@ -21,6 +21,42 @@ typedef struct search {
     cm__neighbours *found;
 } search;
 
+/* A row of a table and its distance in one number, which sorts by distance and then by number, or by number. The bits
+   of floats that are not negative sort as the floats do. */
+typedef uint64_t packed;
+_Static_assert(CM__ROWS_MOST <= UINT16_MAX, "two rows' indices have 32 bits");
+
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline packed by_distance(float squared, uint16_t number, int32_t row)
+{
+    return (packed)bits_of(squared) << 32 | (packed)number << 16 | (packed)row;
+}
+
+static inline packed by_number(float squared, uint16_t number, int32_t row)
+{
+    return (packed)number << 48 | (packed)row << 32 | bits_of(squared);
+}
+
+/* Inserts into a sorted list that has a place left behind `at`. */
+static inline void insert(packed *list, int at, packed new)
+{
+    for (; at > 0 && new < list[at - 1]; at--) list[at] = list[at - 1];
+    list[at] = new;
+}
+
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
 static int32_t blocks_of(const search *s) { return (int32_t)cm__blocks((size_t)s->rows->count); }
@@ -170,17 +206,28 @@ static float table_distance(const search *s, float most)
 
 #define BLOCKS 256 /* whose boxes are compared at once */
 
+/* The nearest rows of the table, nearest first. */
+typedef struct nearest {
+    packed rows[CM__NEIGHBOURS];
+    int    count;
+} nearest;
+
+static inline float most_at_home(const nearest *n)
+{
+    return n->count < CM__NEIGHBOURS ? INFINITY : float_of((uint32_t)(n->rows[CM__NEIGHBOURS - 1] >> 32));
+}
+
 /* Among equally near rows the first one in the table counts, whatever the order of the search. */
-static void search_block(const search *s, int32_t block)
+static void search_block(const search *s, int32_t block, nearest *n)
 {
     float   squared[CM__BLOCK];
     int32_t first = block * CM__BLOCK;
-    for (unsigned near = near_rows(s, block, most_of(s->found), squared); near; near &= near - 1) {
-        int32_t i = __builtin_ctz(near);
-        if (squared[i] > most_of(s->found)) continue; /* others were found since */
-        cm__neighbour new = {squared[i], first + i, s->rows->number[first + i], s->table};
-        if (new.number == s->without) continue;
-        if (s->found->count < CM__NEIGHBOURS || before(&new, &s->found->of[CM__NEIGHBOURS - 1])) keep(s->found, new);
+    for (unsigned near = near_rows(s, block, most_at_home(n), squared); near; near &= near - 1) {
+        int32_t  row = first + __builtin_ctz(near);
+        uint16_t number = s->rows->number[row];
+        packed   new = by_distance(squared[row - first], number, row);
+        if (number == s->without || (n->count == CM__NEIGHBOURS && new > n->rows[CM__NEIGHBOURS - 1])) continue;
+        insert(n->rows, n->count < CM__NEIGHBOURS ? n->count++ : CM__NEIGHBOURS - 1, new);
     }
 }
 
@@ -222,17 +269,18 @@ static void remove_far(pending *p, float most)
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
-static void search_blocks(const search *s, int32_t first, int32_t count)
+static void search_blocks(const search *s, int32_t first, int32_t count, nearest *n)
 {
     pending p; /* large: only what is used is written */
     bool    bounded = false;
     p.count = count;
-    for (int32_t i = 0, boxes; i < count; i += boxes) near_boxes(s, first + i, first + count, INFINITY, p.squared + i, &boxes);
+    for (int32_t i = 0, boxes; i < count; i += boxes)
+        near_boxes(s, first + i, first + count, INFINITY, p.squared + i, &boxes);
     for (int32_t i = 0; i < least((count + 3) / 4 * 4, BLOCKS); i++) p.block[i] = first + i;
-    for (int32_t at; p.count && (at = nearest_of(&p, most_of(s->found))) >= 0;) {
+    for (int32_t at; p.count && (at = nearest_of(&p, most_at_home(n))) >= 0;) {
         p.squared[at] = INFINITY;
-        search_block(s, p.block[at]);
-        if (!bounded && !isinf(most_of(s->found))) bounded = true, remove_far(&p, most_of(s->found));
+        search_block(s, p.block[at], n);
+        if (!bounded && n->count == CM__NEIGHBOURS) bounded = true, remove_far(&p, most_at_home(n));
     }
 }
 
@@ -240,8 +288,14 @@ void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t 
                          int32_t without)
 {
     const search s = {&tables[table], features, count, 0, table, without, found};
+    nearest      n;
+    n.count = 0;
     for (int32_t first = 0; first < blocks_of(&s); first += BLOCKS)
-        search_blocks(&s, first, least(BLOCKS, blocks_of(&s) - first));
+        search_blocks(&s, first, least(BLOCKS, blocks_of(&s) - first), &n);
+    for (int i = 0; i < n.count; i++)
+        found->of[i] = (cm__neighbour){float_of((uint32_t)(n.rows[i] >> 32)), (int32_t)(n.rows[i] & UINT16_MAX),
+                                       (int32_t)(n.rows[i] >> 16 & UINT16_MAX), table};
+    found->count = n.count;
 }
 
 /* ---- another table: rows in the order of the table --------------------------------------------------------------- */
@@ -249,16 +303,9 @@ void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t 
 #define COLLECTED 96 /* rows; usually there are fewer than 20 */
 
 typedef struct collected {
-    cm__neighbour rows[COLLECTED]; /* in the order of the table */
-    int           count;
+    packed rows[COLLECTED]; /* in the order of the table */
+    int    count;
 } collected;
-
-static void collect_row(collected *c, cm__neighbour row)
-{
-    int at = c->count++;
-    for (; at > 0 && c->rows[at - 1].number > row.number; at--) c->rows[at] = c->rows[at - 1];
-    c->rows[at] = row;
-}
 
 /* Collects the rows of a block that are nearer than `most`. Returns false if they are too many. */
 static bool collect_block(const search *s, int32_t block, float most, collected *c)
@@ -269,7 +316,7 @@ static bool collect_block(const search *s, int32_t block, float most, collected 
         int32_t i = __builtin_ctz(near);
         if (!(squared[i] < most)) continue;
         if (c->count == COLLECTED) return false;
-        collect_row(c, (cm__neighbour){squared[i], first + i, s->rows->number[first + i], s->table});
+        insert(c->rows, c->count++, by_number(squared[i], s->rows->number[first + i], first + i));
     }
     return true;
 }
@@ -314,5 +361,7 @@ void cm__nearest_beside(cm__neighbours *found, const cm__rows *tables, int32_t t
     if (!(most > 0) || !(table_distance(&s, most) < most)) return;
     if (isinf(most) || !collect(&s, most, &c)) offer_all(&s);
     else
-        for (int i = 0; i < c.count; i++) offer(&s, c.rows[i]);
+        for (int i = 0; i < c.count; i++)
+            offer(&s, (cm__neighbour){float_of((uint32_t)c.rows[i]), (int32_t)(c.rows[i] >> 32 & UINT16_MAX),
+                                      (int32_t)(c.rows[i] >> 48), table});
 }
