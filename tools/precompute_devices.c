@@ -190,7 +190,7 @@ void precompute_devices(const char *path)
         write_device(w, out, device);
         cm_device_free(device);
     }
-    fprintf(out, "};\nconst int32_t cm__n_compiled_devices = sizeof cm__compiled_devices / sizeof *cm__compiled_devices;\n");
+    fprintf(out, "};\nconst int32_t cm__n_compiled_devices = %d;\n", (int)cm_devices());
     write_lists(w, out);
     written_free(w);
     if (fclose(out)) stop(path);

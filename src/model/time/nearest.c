@@ -179,8 +179,8 @@ static unsigned near_eight(const search *s, int32_t group, float most, float *sq
 static bool by_eight(void) { return false; }
 #endif
 
-/* As near_four(), of the next groups of a table: of two, if there are two and the processor has them at once. *boxes: of
-   how many blocks. Distances that the result has no bit for are not set. */
+/* As near_four(), of the next groups of a table: of two, if there are two and the processor has them at once. *boxes:
+   of how many blocks. Distances that the result has no bit for are not set. */
 static unsigned near_boxes(const search *s, int32_t block, int32_t end, float most, float *squared, int32_t *boxes)
 {
     bool two = by_eight() && end - block > CM__BOXES;

@@ -191,7 +191,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
-        cmocka_unit_test(memory_after_unset_memory_is_zeroed), cmocka_unit_test(growing_keeps_what_was_there), cmocka_unit_test(a_large_array_grows),
+        cmocka_unit_test(memory_after_unset_memory_is_zeroed), cmocka_unit_test(growing_keeps_what_was_there),
+        cmocka_unit_test(a_large_array_grows),
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),

@@ -74,6 +74,7 @@ static void kept(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(by_family), cmocka_unit_test(two_runtimes), cmocka_unit_test(kept)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(by_family), cmocka_unit_test(two_runtimes),
+                                       cmocka_unit_test(kept)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
