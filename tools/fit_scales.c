@@ -202,13 +202,13 @@ static void take_table(const fit *f, const cm__rows *rows, const cm__scales *sto
 /* Copies the rows of a family. */
 static void take(fit *f, cm__library *l, int kind, const cm__scales *stored)
 {
-    family           *of = &f->families[kind];
-    const cm__family *from = &l->families[f->op][kind];
-    int               padded = cm__n_features(f->op);
-    of->count = from->count;
+    family     *of = &f->families[kind];
+    cm__members from = l->catalogue->families[f->op][kind];
+    int         padded = cm__n_features(f->op);
+    of->count = from.count;
     of->tables = room((size_t)of->count, sizeof *of->tables);
     for (int32_t t = 0; t < of->count; t++) {
-        take_table(f, cm__library_rows(l, from->first + t), stored, &of->tables[t]);
+        take_table(f, cm__library_rows(l, from.first + t), stored, &of->tables[t]);
         f->n_rows += of->tables[t].rows.count;
     }
     mark_varying(f, of, padded);
@@ -241,7 +241,7 @@ static int fit_op(cm__ctx *ctx, const cm_device *device, int op, int rounds, int
     fit         f = {.op = op, .n = cm__n_features_unpadded(op), .every = 1};
     cm__scales  stored = *cm__scales_of(op), s = defaults(&f);
     cm__library l;
-    cm__library_open(ctx, &l, device->built_in_kernels, device, CM_RUNTIME_TORCH_EAGER, false);
+    cm__library_open(ctx, &l, device->built_in_kernels, device, CM_RUNTIME_TORCH_EAGER, false, NULL);
     for (int k = 0; k < CM__KINDS; k++) take(&f, &l, k, &stored);
     f.residual = calloc((size_t)f.n_rows + 1, sizeof *f.residual);
     f.variance = calloc((size_t)f.n_rows + 1, sizeof *f.variance);

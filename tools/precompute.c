@@ -12,8 +12,14 @@ const int32_t      cm__n_arranged = 0;
 const cm__limits   cm__arranged_limits[] = {{{{0}}}};
 const float        cm__arranged_values[] = {0};
 const uint16_t     cm__arranged_numbers[] = {0};
-const cm_device    cm__compiled_devices[] = {{0}};
+const cm_device    cm__compiled_devices[1];
 const int32_t      cm__n_compiled_devices = 0;
+const double       cm__compiled_double[1];
+const int64_t      cm__compiled_int64_t[1];
+const char         cm__compiled_texts[1];
+#define RECORD(type, name, ...)
+#define LISTED(name) const cm__record_##name cm__compiled_##name[1];
+#include "device/compiled.def"
 
 noreturn void stop(const char *reason)
 {

@@ -15,7 +15,13 @@ cm_device    *load_device(const char *id);
 void precompute_rows(const char *text, const char *assembly, const char *binary);
 /* Built-in devices as C initializers. */
 void precompute_devices(const char *text);
-/* One device as an initializer. */
-void write_device(FILE *out, const cm_device *device);
+
+/* Lists and texts of devices that were written. */
+typedef struct written written;
+written *written_new(void);
+void     written_free(written *w);
+/* One device as an initializer, and all lists and texts as constants. */
+void     write_device(written *w, FILE *out, const cm_device *device);
+void     write_lists(written *w, FILE *out);
 
 #endif

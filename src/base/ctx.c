@@ -137,16 +137,27 @@ void *cm__alloc_unset(cm__ctx *ctx, size_t count, size_t size)
     return take(ctx, count * size, count * size);
 }
 
-void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)
+/* A copy with twice the capacity, or with `first` at first. zero: elements behind the copied ones are zero. */
+static void *larger_copy(cm__ctx *ctx, const void *array, int32_t count, int32_t *capacity, size_t size, int32_t first,
+                         bool zero)
 {
-    if (count < *capacity) return array;
     if (count > INT32_MAX / 4) cm__fail(ctx, CM_ERR_LIMIT, "more than %d entries", count);
-    int32_t larger = *capacity ? *capacity * 2 : 16;
+    int32_t larger = *capacity ? *capacity * 2 : first;
     check_array(ctx, (size_t)larger, size);
-    void *copy = take(ctx, (size_t)larger * size, (size_t)count * size);
+    void *copy = take(ctx, (size_t)larger * size, (size_t)(zero ? count : larger) * size);
     if (count) memcpy(copy, array, (size_t)count * size);
     *capacity = larger;
     return copy;
+}
+
+void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size)
+{
+    return count < *capacity ? array : larger_copy(ctx, array, count, capacity, size, 16, true);
+}
+
+void *cm__grow_unset(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size, int32_t first)
+{
+    return count < *capacity ? array : larger_copy(ctx, array, count, capacity, size, first, false);
 }
 
 char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length)

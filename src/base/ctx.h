@@ -49,6 +49,9 @@ void *cm__alloc_array(cm__ctx *ctx, size_t count, size_t size);
 void *cm__alloc_unset(cm__ctx *ctx, size_t count, size_t size); /* not zeroed, for arrays that are filled at once */
 /* Make room for one more element in a growing array: returns `array` or its larger copy. */
 void *cm__grow(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size);
+/* The same for an array of many elements, not zeroed, with room for `first` ones at first: memory that is never written
+   costs nothing, copies of growing arrays do. */
+void *cm__grow_unset(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity, size_t size, int32_t first);
 char *cm__text_copy(cm__ctx *ctx, const char *text);
 char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length);
 char *cm__text_join(cm__ctx *ctx, const char *first, const char *second);

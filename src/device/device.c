@@ -42,10 +42,10 @@ cm_status cm_device_load(const char *name, cm_device **device, cm_diag *diag)
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    const char      *changes = strchr(name, CM__WHAT_IF);
-    const char      *plain = changes ? cm__format(ctx, "%.*s", (int)(changes - name), name) : name;
-    const cm_device *compiled = cm__compiled_find(plain);
-    cm_device       *loaded = compiled ? cm__compiled_load(ctx, compiled) : read_profile(ctx, plain);
+    const char *changes = strchr(name, CM__WHAT_IF);
+    const char *plain = changes ? cm__format(ctx, "%.*s", (int)(changes - name), name) : name;
+    int32_t     compiled = cm__compiled_find(plain);
+    cm_device  *loaded = compiled >= 0 ? cm__compiled_load(ctx, compiled) : read_profile(ctx, plain);
     if (changes) loaded = cm__device_what_if(ctx, loaded, changes + 1);
     ctx->diag = NULL; /* the device outlives the caller's diag */
     *device = loaded;

@@ -26,17 +26,25 @@ void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
     }
 }
 
+#define TOGETHER 16 /* rows whose places are found once for all columns */
+
+static void unpack_some(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
+{
+    const uint8_t *from[TOGETHER];
+    for (int r = 0; r < count; r++) from[r] = t->sizes + (size_t)rows[r] * t->row_bytes;
+    for (int i = 0, at = 0, columns = columns_of(t); i < columns; i++, sizes += apart) {
+        int width = t->widths[i];
+        for (int r = 0; width == 1 && r < count; r++) sizes[r] = from[r][at];
+        for (int r = 0; width == 2 && r < count; r++) sizes[r] = two_bytes(from[r] + at);
+        for (int r = 0; width > 2 && r < count; r++) sizes[r] = (int64_t)number_at(from[r] + at, width);
+        at += width;
+    }
+}
+
 void cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
 {
-    const uint8_t *column = t->sizes;
-    for (int i = 0, columns = columns_of(t); i < columns; i++, sizes += apart) {
-        int width = t->widths[i];
-        for (int r = 0; width == 1 && r < count; r++) sizes[r] = column[(size_t)rows[r] * t->row_bytes];
-        for (int r = 0; width == 2 && r < count; r++) sizes[r] = two_bytes(column + (size_t)rows[r] * t->row_bytes);
-        for (int r = 0; width > 2 && r < count; r++)
-            sizes[r] = (int64_t)number_at(column + (size_t)rows[r] * t->row_bytes, width);
-        column += width;
-    }
+    for (int first = 0; first < count; first += TOGETHER)
+        unpack_some(t, rows + first, count - first < TOGETHER ? count - first : TOGETHER, sizes + first, apart);
 }
 
 static bool fits(uint64_t number, int width) { return width == sizeof number || number >> 8 * width == 0; }

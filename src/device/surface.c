@@ -27,18 +27,23 @@ static void read_widths(cm__ctx *ctx, const json_t *array, cm__surface *s)
                  CM__SURFACE_LAYERS + 1, CM__SURFACE_WIDTH);
 }
 
+size_t cm__surface_weights(const cm__surface *s)
+{
+    size_t count = 0;
+    for (int i = 0; i < CM__SURFACE_LAYERS; i++) count += (size_t)((s->widths[i] + 1) * s->widths[i + 1]);
+    return count;
+}
+
 static cm__surface surface_of(cm__ctx *ctx, const char *op, const json_t *value)
 {
     const json_t *times = json_object_get(value, "times");
     cm__surface   s = {.op = op, .times = times ? json_number_value(times) : 1,
                        .cores = json_number_value(json_object_get(value, "cores")),
                        .mape = json_number_value(json_object_get(json_object_get(value, "error"), "mape"))};
-    size_t        count = 0;
     read_widths(ctx, json_object_get(value, "widths"), &s);
-    for (int i = 0; i < CM__SURFACE_LAYERS; i++) count += (size_t)((s.widths[i] + 1) * s.widths[i + 1]);
     s.low = numbers(ctx, json_object_get(value, "low"), (size_t)s.widths[0], op, "low");
     s.high = numbers(ctx, json_object_get(value, "high"), (size_t)s.widths[0], op, "high");
-    s.weights = numbers(ctx, json_object_get(value, "weights"), count, op, "weights");
+    s.weights = numbers(ctx, json_object_get(value, "weights"), cm__surface_weights(&s), op, "weights");
     return s;
 }
 

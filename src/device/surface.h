@@ -24,6 +24,8 @@ typedef struct cm__surfaces {
     int32_t      count;
 } cm__surfaces;
 
+/* Number of weights. */
+size_t cm__surface_weights(const cm__surface *surface);
 /* The surfaces of a checked profile; the wrong number of weights is an error. */
 cm__surfaces cm__surfaces_of(cm__ctx *ctx, const json_t *object);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include "graph/function.h"
 
+#define FIRST_TENSORS 512 /* room at first: enough for most networks' forward pass */
+#define FIRST_NODES 256
 #define EXTRA_OUTPUTS 8 /* outputs that a shape rule may add: statistics, masks, scores */
 
 cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source)
@@ -56,14 +58,14 @@ void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times)
         return;
     g->cap_nodes = other->n_nodes * times;
     g->cap_tensors = other->n_tensors * times;
-    g->nodes = cm__alloc_array(g->ctx, (size_t)g->cap_nodes, sizeof *g->nodes);
-    g->tensors = cm__alloc_array(g->ctx, (size_t)g->cap_tensors, sizeof *g->tensors);
+    g->nodes = cm__alloc_unset(g->ctx, (size_t)g->cap_nodes, sizeof *g->nodes);
+    g->tensors = cm__alloc_unset(g->ctx, (size_t)g->cap_tensors, sizeof *g->tensors);
 }
 
 static int32_t tensor_new(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims)
 {
     check_dims(g, name, rank, dims);
-    g->tensors = cm__grow(g->ctx, g->tensors, g->n_tensors, &g->cap_tensors, sizeof *g->tensors);
+    g->tensors = cm__grow_unset(g->ctx, g->tensors, g->n_tensors, &g->cap_tensors, sizeof *g->tensors, FIRST_TENSORS);
     cm_dim *copy = cm__alloc_array(g->ctx, (size_t)rank, sizeof *copy);
     if (rank) memcpy(copy, dims, (size_t)rank * sizeof *copy);
     int32_t id = g->n_tensors++;
@@ -155,7 +157,7 @@ cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inp
     const cm__op *row = &cm__ops[op];
     check_inputs(g, row, inputs, n);
     if (n_outputs > CM__VALUE_MAX) cm__fail(g->ctx, CM_ERR_LIMIT, "%s with %d outputs", row->name, n_outputs);
-    g->nodes = cm__grow(g->ctx, g->nodes, g->n_nodes, &g->cap_nodes, sizeof *g->nodes);
+    g->nodes = cm__grow_unset(g->ctx, g->nodes, g->n_nodes, &g->cap_nodes, sizeof *g->nodes, FIRST_NODES);
     cm_node *node = &g->nodes[g->n_nodes];
     int32_t *ins = cm__alloc_array(g->ctx, (size_t)n, sizeof *ins);
     int32_t *outs = cm__alloc_array(g->ctx, (size_t)n_outputs + EXTRA_OUTPUTS, sizeof *outs);

@@ -20,6 +20,7 @@ struct cm_predictor {
     cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
     cm__timed         *timed;
+    struct ordered    *order; /* of the calls as last timed; NULL: not sorted yet */
     struct {
         cm__timed *timed; /* NULL: none */
         bool      *done;  /* for each call */
@@ -140,6 +141,7 @@ static cm_status predict_at(cm_predictor *p, int64_t batch, void (*time)(cm_pred
         return p->ctx->status;
     }
     *info = cm__prediction_begin(p->device, &p->options, batch);
+    p->order = NULL;
     time(p, batch);
     cm__step_finish(&p->model, p->timed, info);
     cm__loading_add(&p->loading, info);
@@ -172,19 +174,28 @@ static int slowest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+/* The calls as last timed, slowest first. */
+static const ordered *by_time(cm_predictor *p)
+{
+    const cm__dispatch *d = p->model.calls;
+    if (p->order) return p->order;
+    ordered *order = cm__alloc_unset(p->ctx, (size_t)d->n_calls + 1, sizeof *order);
+    for (int32_t i = 0; i < d->n_calls; i++) order[i] = (ordered){p->timed[i].time_s * d->runs[i], i};
+    qsort(order, (size_t)d->n_calls, sizeof *order, slowest_first);
+    return p->order = order;
+}
+
 /* Times calls until they take longer than `most_s`; false: all of them do not. A lower clock only makes them longer. */
 static bool takes_longer(cm_predictor *p, int power, double most_s)
 {
     const cm__dispatch *d = p->model.calls;
+    const ordered      *order = by_time(p);
     size_t              count = (size_t)d->n_calls;
     double              sum_s = 0;
-    ordered            *order = cm__alloc_array(p->ctx, count, sizeof *order);
     if (!p->begun[power].done) {
-        p->begun[power].timed = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].timed);
+        p->begun[power].timed = cm__alloc_unset(p->ctx, count, sizeof *p->begun[power].timed);
         p->begun[power].done = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].done);
     }
-    for (int32_t i = 0; i < d->n_calls; i++) order[i] = (ordered){p->timed[i].time_s * d->runs[i], i};
-    qsort(order, count, sizeof *order, slowest_first);
     for (size_t i = 0; i < count && !(sum_s > most_s); i++) {
         int32_t    call = order[i].call;
         cm__timed *t = &p->begun[power].timed[call];

@@ -13,6 +13,7 @@ static bool built_in_only(const cm_rank_options *o) { return !o->devices || strc
 static void add_device(cm_ranking *r, const char *name, bool unlisted)
 {
     if (r->n_devices == NAMES_MOST) cm__fail(r->ctx, CM_ERR_LIMIT, "more than %d devices", NAMES_MOST);
+    r->devices = cm__grow(r->ctx, r->devices, r->n_devices, &r->cap_devices, sizeof *r->devices);
     r->devices[r->n_devices++] = (cm__rank_device){.name = name, .unlisted = unlisted};
 }
 
@@ -26,7 +27,6 @@ static bool listed(const cm_ranking *r, const char *name)
 void cm__rank_list_devices(cm_ranking *r)
 {
     const cm_rank_options *o = &r->options;
-    r->devices = cm__alloc_array(r->ctx, NAMES_MOST, sizeof *r->devices);
     for (int32_t i = 0; built_in_only(o) && i < cm_devices(); i++) add_device(r, cm_device_id(i), false);
     for (const char *at = built_in_only(o) ? "" : o->devices; *at;) {
         size_t      length = strcspn(at, ",");

@@ -57,7 +57,7 @@ struct cm_ranking {
     cm__conditions   where;
     cm__rank_device *devices;
     cm__peers        peers; /* the built-in devices among them */
-    int32_t          n_devices, n_entries, n_placed;
+    int32_t          n_devices, cap_devices, n_entries, n_placed;
     cm__rank_step   *steps;
     int32_t          n_steps;
     cm__rank_device **order;

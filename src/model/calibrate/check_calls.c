@@ -61,7 +61,8 @@ static void check_one(void *user, const cm__call *call, double time_s)
 
 static cm_fitting *check(cm__ctx *ctx, const cm_device *device, const char *path, cm_runtime runtime)
 {
-    checking c = {.all = {.ctx = ctx}, .timer = cm__timer_new(ctx, device, cm__reference_of(ctx, device), runtime)};
+    checking c = {.all = {.ctx = ctx},
+                  .timer = cm__timer_new(ctx, device, cm__reference_of(ctx, device), runtime, NULL)};
     ctx->file = path;
     cm__mapping *file = cm__file_map(ctx, path, FILE_MAX, "split it");
     cm__timed_calls_read(ctx, (const char *)file->bytes, file->size, check_one, &c);

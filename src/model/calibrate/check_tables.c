@@ -69,7 +69,7 @@ static cm_fitting *check(cm__ctx *ctx, const cm_device *device)
     for (cm_runtime r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
         if (cm_runtime_base(r) != r) continue; /* a mode has the tables of its runtime */
         noted n = {.all = {.ctx = ctx}, .runtime = cm_runtime_name(r)};
-        cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r), note, &n);
+        cm__timer_cross_validate(cm__timer_new(ctx, device, NULL, r, NULL), note, &n);
         for (int32_t i = 0; i < n.all.count; i++) {
             classes = cm__grow(ctx, classes, count, &capacity, sizeof *classes);
             const char *id = cm__text_copy(ctx, cm_device_get_info(device)->id);

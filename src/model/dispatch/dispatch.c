@@ -10,6 +10,8 @@
 #include "model/dispatch/tensor_parallel.h"
 #include "model/dispatch/works.h"
 
+#define FIRST_CALLS 256 /* room at first: enough for most steps */
+
 static uint64_t mixed(uint64_t hash, const void *data, size_t size)
 {
     for (size_t i = 0; i < size / sizeof hash; i++) {
@@ -49,7 +51,7 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
         int32_t i = d->slots[at] - 1;
         if (d->hashes[i] == hash && memcmp(&d->calls[i], call, sizeof *call) == 0) return i;
     }
-    d->calls = cm__grow(d->ctx, d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
+    d->calls = cm__grow_unset(d->ctx, d->calls, d->n_calls, &d->cap_calls, sizeof *d->calls, FIRST_CALLS);
     d->runs = cm__grow(d->ctx, d->runs, d->n_calls, &d->cap_runs, sizeof *d->runs);
     d->hashes = cm__grow(d->ctx, d->hashes, d->n_calls, &d->cap_hashes, sizeof *d->hashes);
     d->calls[d->n_calls] = *call;

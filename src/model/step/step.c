@@ -119,7 +119,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .calls = calls,
         .gain = gain,
         .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
-        .timer = cm__timer_new(ctx, device, reference, runtime),
+        .timer = cm__timer_new(ctx, device, reference, runtime, common ? common->memo : NULL),
         .limits = limits,
         .power = power_of(device, reference),
         .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
@@ -141,7 +141,6 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
         .layering = same ? common->layering : NULL,
     };
-    if (common) cm__timer_share(m.timer, common->memo);
     cm__timer_trains(m.timer, graph->n_nodes && graph->nodes[graph->n_nodes - 1].phase != CM_FORWARD);
     return m;
 }

@@ -153,5 +153,10 @@ cm__rows cm__rows_arrange(const float *features, const float *values, int count,
 void cm__row_features(const cm__rows *rows, int32_t row, int count, float *features, size_t apart)
 {
     const float *from = cm__block_at(rows, row / CM__BLOCK, count) + row % CM__BLOCK;
-    for (int f = 0; f < count; f++) features[(size_t)f * apart] = from[f * CM__BLOCK];
+    for (int f = 0; f < count; f += 4, from += 4 * CM__BLOCK, features += 4 * apart) {
+        features[0] = from[0];
+        features[apart] = from[CM__BLOCK];
+        features[2 * apart] = from[2 * CM__BLOCK];
+        features[3 * apart] = from[3 * CM__BLOCK];
+    }
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 typedef float   cm__four __attribute__((vector_size(16)));
@@ -19,6 +19,7 @@ typedef uint32_t cm__four_bits __attribute__((vector_size(16)));
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define CM__FAST __attribute__((target_clones("avx2", "default")))
+#define CM__AVX2 __attribute__((target("avx2"))) /* of functions for such processors, if they are named so */
 #else
 #define CM__FAST
 #endif
@@ -50,17 +51,19 @@ static inline cm__four cm__four_choose(cm__four_mask mask, cm__four a, cm__four 
 #ifdef __SSE__
 static inline cm__four cm__four_least(cm__four a, cm__four b) { return __builtin_ia32_minps(a, b); }
 static inline cm__four cm__four_most(cm__four a, cm__four b) { return __builtin_ia32_maxps(a, b); }
-static inline bool     cm__four_any(cm__four_mask mask) { return __builtin_ia32_movmskps((cm__four)mask) != 0; }
+static inline unsigned cm__four_which(cm__four_mask mask) { return (unsigned)__builtin_ia32_movmskps((cm__four)mask); }
 #else
 static inline cm__four cm__four_least(cm__four a, cm__four b) { return cm__four_choose(a < b, a, b); }
 static inline cm__four cm__four_most(cm__four a, cm__four b) { return cm__four_choose(a > b, a, b); }
-static inline bool     cm__four_any(cm__four_mask mask)
+static inline unsigned cm__four_which(cm__four_mask mask)
 {
-    int64_t halves[2];
-    memcpy(halves, &mask, sizeof halves);
-    return (halves[0] | halves[1]) != 0;
+    const cm__four_mask bits = {1, 2, 4, 8};
+    mask &= bits;
+    return (unsigned)((mask[0] | mask[1]) | (mask[2] | mask[3]));
 }
 #endif
+/* cm__four_which(): a bit for each of the four that is true. */
+static inline bool     cm__four_any(cm__four_mask mask) { return cm__four_which(mask) != 0; }
 static inline float    cm__four_sum(cm__four a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
 /* exp(x) for x <= 0, with a relative error below 3e-7; 0 where it is below 1e-34. x = n ln 2 + r with |r| <= ln 2 / 2;

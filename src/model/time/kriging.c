@@ -61,7 +61,8 @@ static void describe(const cm__neighbours *n, const cm__rows *tables, int count,
 {
     int32_t seen[CM__NEIGHBOURS];
     int     tables_seen = 0;
-    for (int f = 0; f < count; f++) memset(d->of[f] + n->count, 0, (size_t)(WIDE - n->count) * sizeof **d->of);
+    if (n->count < CM__NEIGHBOURS) memset(d->of, 0, (size_t)count * sizeof *d->of);
+    for (int f = 0; f < count; f++) memset(d->of[f] + CM__NEIGHBOURS, 0, (WIDE - CM__NEIGHBOURS) * sizeof **d->of);
     for (int i = 0; i < n->count; i++) {
         int32_t a = n->of[i].table;
         int     at = 0;

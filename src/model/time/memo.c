@@ -26,9 +26,10 @@ typedef struct part {
 } part;
 
 struct cm__memo {
-    part       parts[PARTS];
-    int        count; /* tables with an initialised lock */
-    cm__shelf *shelf;
+    part            parts[PARTS];
+    int             count; /* tables with an initialised lock */
+    cm__shelf      *shelf;
+    cm__catalogues *catalogues;
 };
 
 static void release(void *object)
@@ -48,10 +49,12 @@ cm__memo *cm__memo_new(cm__ctx *ctx)
     for (; m->count < PARTS; m->count++)
         if (pthread_mutex_init(&m->parts[m->count].lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
     m->shelf = cm__shelf_new(ctx);
+    m->catalogues = cm__catalogues_new(ctx);
     return m;
 }
 
-cm__shelf *cm__memo_shelf(cm__memo *m) { return m->shelf; }
+cm__shelf      *cm__memo_shelf(cm__memo *m) { return m->shelf; }
+cm__catalogues *cm__memo_catalogues(cm__memo *m) { return m->catalogues; }
 
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 

@@ -10,6 +10,7 @@
 #define CM_MODEL_MEMO_H
 
 #include "device/calls.h"
+#include "model/time/catalogue.h"
 #include "model/time/rows.h"
 
 typedef struct cm__timed {
@@ -37,9 +38,10 @@ typedef struct cm__memo_key {
     bool        reference; /* the device has no tables of its own */
 } cm__memo_key;
 
-cm__memo  *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
-cm__shelf *cm__memo_shelf(cm__memo *memo); /* the prepared rows of the same tables */
-bool       cm__memo_find(cm__memo *memo, cm__memo_key key, const cm__call *call, cm__memo_value *value);
-void       cm__memo_keep(cm__memo *memo, cm__memo_key key, const cm__call *call, const cm__memo_value *value);
+cm__memo       *cm__memo_new(cm__ctx *ctx); /* lives as long as the context */
+cm__shelf      *cm__memo_shelf(cm__memo *memo); /* the prepared rows of the same tables */
+cm__catalogues *cm__memo_catalogues(cm__memo *memo); /* and the tables by family */
+bool cm__memo_find(cm__memo *memo, cm__memo_key key, const cm__call *call, cm__memo_value *value);
+void cm__memo_keep(cm__memo *memo, cm__memo_key key, const cm__call *call, const cm__memo_value *value);
 
 #endif

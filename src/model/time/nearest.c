@@ -21,6 +21,42 @@ typedef struct search {
     cm__neighbours *found;
 } search;
 
+/* A row of a table and its distance in one number, which sorts by distance and then by number, or by number. The bits
+   of floats that are not negative sort as the floats do. */
+typedef uint64_t packed;
+_Static_assert(CM__ROWS_MOST <= UINT16_MAX, "two rows' indices have 32 bits");
+
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline packed by_distance(float squared, uint16_t number, int32_t row)
+{
+    return (packed)bits_of(squared) << 32 | (packed)number << 16 | (packed)row;
+}
+
+static inline packed by_number(float squared, uint16_t number, int32_t row)
+{
+    return (packed)number << 48 | (packed)row << 32 | bits_of(squared);
+}
+
+/* Inserts into a sorted list that has a place left behind `at`. */
+static inline void insert(packed *list, int at, packed new)
+{
+    for (; at > 0 && new < list[at - 1]; at--) list[at] = list[at - 1];
+    list[at] = new;
+}
+
 static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
 
 static int32_t blocks_of(const search *s) { return (int32_t)cm__blocks((size_t)s->rows->count); }
@@ -49,12 +85,14 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* Squared distances to the rows of a block. Returns false if all of them exceed `most`. The compiler makes vectors of
-   the inner loop. */
-CM__FAST static bool block_distances(const search *s, int32_t block, float most, float squared[CM__BLOCK])
+/* Squared distances to the rows of a block. Returns a bit for each row that is as near as `most`. The compiler makes
+   vectors of the inner loop. */
+CM__FAST static unsigned near_rows(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
+    int32_t      first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
     float        sum[CM__BLOCK] = {0};
+    unsigned     which = 0;
     for (int f = s->count - 4; f >= 0; f -= 4) {
         const float *x = s->features + f, *from = rows + f * CM__BLOCK;
         int          near = 0;
@@ -64,10 +102,11 @@ CM__FAST static bool block_distances(const search *s, int32_t block, float most,
             sum[r] += (a * a + b * b) + (c * c + d * d);
             near |= sum[r] <= most;
         }
-        if (!near) return false;
+        if (!near) return 0;
     }
     memcpy(squared, sum, sizeof sum);
-    return true;
+    for (int r = 0; r < CM__BLOCK; r += 4) which |= cm__four_which(cm__four_at(sum + r) <= most) << r;
+    return which & ((2u << (end - 1)) - 1); /* the last block is filled up */
 }
 
 /* How far a feature is outside a range. */
@@ -82,19 +121,71 @@ static inline cm__four outside_of(const float *x, const uint16_t *boxes, int f)
     return outside(x[f], cm__four_bounds(from), cm__four_bounds(from + CM__BOXES));
 }
 
-/* Squared distances to the boxes of CM__BOXES blocks. Returns false if all of them exceed `most`. */
-CM__FAST static bool box_distances(const search *s, int32_t group, float most, float *squared)
+/* Squared distances to the boxes of CM__BOXES blocks. Returns a bit for each that is as near as `most`. */
+CM__FAST static unsigned near_four(const search *s, int32_t group, float most, float *squared)
 {
     const uint16_t *boxes = cm__boxes_at(s->rows, group, s->count);
     const float    *x = s->features;
     cm__four        sum = {0};
+    unsigned        near = 0;
     for (int f = s->count - 4; f >= 0; f -= 4) {
         sum += squared_sum(outside_of(x, boxes, f), outside_of(x, boxes, f + 1), outside_of(x, boxes, f + 2),
                            outside_of(x, boxes, f + 3));
-        if (!cm__four_any(sum <= most)) return false;
+        near = cm__four_which(sum <= most);
+        if (!near) return 0;
     }
     memcpy(squared, &sum, sizeof sum);
-    return true;
+    return near;
+}
+
+#ifdef CM__AVX2
+/* How far a feature is outside the ranges of two groups of boxes. */
+CM__AVX2 static inline __m256 outside_eight(const float *x, const uint16_t *one, const uint16_t *other, int f)
+{
+    const void *from[] = {one + 2 * f * CM__BOXES, other + 2 * f * CM__BOXES};
+    __m256i     both = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from[0])),
+                                               _mm_loadu_si128(from[1]), 1), zero = _mm256_setzero_si256();
+    __m256 low = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, both)), at = _mm256_set1_ps(x[f]);
+    __m256 high = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, both));
+    return _mm256_max_ps(_mm256_max_ps(low - at, at - high), _mm256_setzero_ps());
+}
+
+/* As near_four(), of two groups. */
+CM__AVX2 static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
+{
+    const uint16_t *one = cm__boxes_at(s->rows, group, s->count), *other = cm__boxes_at(s->rows, group + 1, s->count);
+    const float    *x = s->features;
+    __m256          sum = _mm256_setzero_ps();
+    unsigned        near = 0;
+    for (int f = s->count - 4; f >= 0; f -= 4) {
+        __m256 a = outside_eight(x, one, other, f), b = outside_eight(x, one, other, f + 1),
+               c = outside_eight(x, one, other, f + 2), d = outside_eight(x, one, other, f + 3);
+        sum += (a * a + b * b) + (c * c + d * d);
+        near = (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(sum, _mm256_set1_ps(most), _CMP_LE_OQ));
+        if (!near) return 0;
+    }
+    _mm256_storeu_ps(squared, sum);
+    return near;
+}
+
+static bool by_eight(void) { return __builtin_cpu_supports("avx2"); }
+#else
+static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
+{
+    unsigned first = near_four(s, group, most, squared), second = near_four(s, group + 1, most, squared + CM__BOXES);
+    return first | second << CM__BOXES;
+}
+
+static bool by_eight(void) { return false; }
+#endif
+
+/* As near_four(), of the next groups of a table: of two, if there are two and the processor has them at once. *boxes:
+   of how many blocks. Distances that the result has no bit for are not set. */
+static unsigned near_boxes(const search *s, int32_t block, int32_t end, float most, float *squared, int32_t *boxes)
+{
+    bool two = by_eight() && end - block > CM__BOXES;
+    *boxes = two ? 2 * CM__BOXES : CM__BOXES;
+    return two ? near_eight(s, block / CM__BOXES, most, squared) : near_four(s, block / CM__BOXES, most, squared);
 }
 
 /* Squared distance to the box of the table. */
@@ -115,18 +206,28 @@ static float table_distance(const search *s, float most)
 
 #define BLOCKS 256 /* whose boxes are compared at once */
 
-/* Among equally near rows the first one in the table counts, whatever the order of the search. */
-static void search_block(const search *s, int32_t block)
+/* The nearest rows of the table, nearest first. */
+typedef struct nearest {
+    packed rows[CM__NEIGHBOURS];
+    int    count;
+} nearest;
+
+static inline float most_at_home(const nearest *n)
 {
-    float squared[CM__BLOCK];
-    int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
-    if (!block_distances(s, block, most_of(s->found), squared)) return;
-    for (int32_t i = 0; i < end; i++) {
-        float d = squared[i];
-        if (d > most_of(s->found)) continue;
-        cm__neighbour new = {d, first + i, s->rows->number[first + i], s->table};
-        if (new.number == s->without) continue;
-        if (s->found->count < CM__NEIGHBOURS || before(&new, &s->found->of[CM__NEIGHBOURS - 1])) keep(s->found, new);
+    return n->count < CM__NEIGHBOURS ? INFINITY : float_of((uint32_t)(n->rows[CM__NEIGHBOURS - 1] >> 32));
+}
+
+/* Among equally near rows the first one in the table counts, whatever the order of the search. */
+static void search_block(const search *s, int32_t block, nearest *n)
+{
+    float   squared[CM__BLOCK];
+    int32_t first = block * CM__BLOCK;
+    for (unsigned near = near_rows(s, block, most_at_home(n), squared); near; near &= near - 1) {
+        int32_t  row = first + __builtin_ctz(near);
+        uint16_t number = s->rows->number[row];
+        packed   new = by_distance(squared[row - first], number, row);
+        if (number == s->without || (n->count == CM__NEIGHBOURS && new > n->rows[CM__NEIGHBOURS - 1])) continue;
+        insert(n->rows, n->count < CM__NEIGHBOURS ? n->count++ : CM__NEIGHBOURS - 1, new);
     }
 }
 
@@ -168,17 +269,18 @@ static void remove_far(pending *p, float most)
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
-static void search_blocks(const search *s, int32_t first, int32_t count)
+static void search_blocks(const search *s, int32_t first, int32_t count, nearest *n)
 {
     pending p; /* large: only what is used is written */
     bool    bounded = false;
     p.count = count;
-    for (int32_t i = 0; i < count; i += CM__BOXES) box_distances(s, (first + i) / CM__BOXES, INFINITY, p.squared + i);
+    for (int32_t i = 0, boxes; i < count; i += boxes)
+        near_boxes(s, first + i, first + count, INFINITY, p.squared + i, &boxes);
     for (int32_t i = 0; i < least((count + 3) / 4 * 4, BLOCKS); i++) p.block[i] = first + i;
-    for (int32_t at; p.count && (at = nearest_of(&p, most_of(s->found))) >= 0;) {
+    for (int32_t at; p.count && (at = nearest_of(&p, most_at_home(n))) >= 0;) {
         p.squared[at] = INFINITY;
-        search_block(s, p.block[at]);
-        if (!bounded && !isinf(most_of(s->found))) bounded = true, remove_far(&p, most_of(s->found));
+        search_block(s, p.block[at], n);
+        if (!bounded && n->count == CM__NEIGHBOURS) bounded = true, remove_far(&p, most_at_home(n));
     }
 }
 
@@ -186,8 +288,14 @@ void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t 
                          int32_t without)
 {
     const search s = {&tables[table], features, count, 0, table, without, found};
+    nearest      n;
+    n.count = 0;
     for (int32_t first = 0; first < blocks_of(&s); first += BLOCKS)
-        search_blocks(&s, first, least(BLOCKS, blocks_of(&s) - first));
+        search_blocks(&s, first, least(BLOCKS, blocks_of(&s) - first), &n);
+    for (int i = 0; i < n.count; i++)
+        found->of[i] = (cm__neighbour){float_of((uint32_t)(n.rows[i] >> 32)), (int32_t)(n.rows[i] & UINT16_MAX),
+                                       (int32_t)(n.rows[i] >> 16 & UINT16_MAX), table};
+    found->count = n.count;
 }
 
 /* ---- another table: rows in the order of the table --------------------------------------------------------------- */
@@ -195,28 +303,20 @@ void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t 
 #define COLLECTED 96 /* rows; usually there are fewer than 20 */
 
 typedef struct collected {
-    cm__neighbour rows[COLLECTED]; /* in the order of the table */
-    int           count;
+    packed rows[COLLECTED]; /* in the order of the table */
+    int    count;
 } collected;
-
-static void collect_row(collected *c, cm__neighbour row)
-{
-    int at = c->count++;
-    for (; at > 0 && c->rows[at - 1].number > row.number; at--) c->rows[at] = c->rows[at - 1];
-    c->rows[at] = row;
-}
 
 /* Collects the rows of a block that are nearer than `most`. Returns false if they are too many. */
 static bool collect_block(const search *s, int32_t block, float most, collected *c)
 {
-    float squared[CM__BLOCK];
-    int32_t  first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
-    if (!block_distances(s, block, most, squared)) return true;
-    for (int32_t i = 0; i < end; i++) {
-        float d = squared[i];
-        if (!(d < most)) continue;
+    float   squared[CM__BLOCK];
+    int32_t first = block * CM__BLOCK;
+    for (unsigned near = near_rows(s, block, most, squared); near; near &= near - 1) {
+        int32_t i = __builtin_ctz(near);
+        if (!(squared[i] < most)) continue;
         if (c->count == COLLECTED) return false;
-        collect_row(c, (cm__neighbour){d, first + i, s->rows->number[first + i], s->table});
+        insert(c->rows, c->count++, by_number(squared[i], s->rows->number[first + i], first + i));
     }
     return true;
 }
@@ -224,12 +324,12 @@ static bool collect_block(const search *s, int32_t block, float most, collected 
 static bool collect(const search *s, float most, collected *c)
 {
     int32_t blocks = blocks_of(s);
-    float   squared[CM__BOXES];
-    for (int32_t first = 0; first < blocks; first += CM__BOXES) {
-        if (!box_distances(s, first / CM__BOXES, most, squared)) continue;
-        for (int32_t i = first; i < least(first + CM__BOXES, blocks); i++)
-            if (squared[i - first] < most && !collect_block(s, i, most, c)) return false;
-    }
+    float   squared[2 * CM__BOXES];
+    for (int32_t first = 0, boxes; first < blocks; first += boxes)
+        for (unsigned near = near_boxes(s, first, blocks, most, squared, &boxes); near; near &= near - 1) {
+            int32_t i = __builtin_ctz(near);
+            if (squared[i] < most && !collect_block(s, first + i, most, c)) return false;
+        }
     return true;
 }
 
@@ -245,7 +345,7 @@ static void offer_all(const search *s)
     for (int32_t i = 0; i < s->rows->count; i++) {
         int32_t row = s->rows->place[i];
         float squared[CM__BLOCK];
-        block_distances(s, row / CM__BLOCK, INFINITY, squared);
+        near_rows(s, row / CM__BLOCK, INFINITY, squared);
         offer(s, (cm__neighbour){squared[row % CM__BLOCK], row, i, s->table});
     }
 }
@@ -261,5 +361,7 @@ void cm__nearest_beside(cm__neighbours *found, const cm__rows *tables, int32_t t
     if (!(most > 0) || !(table_distance(&s, most) < most)) return;
     if (isinf(most) || !collect(&s, most, &c)) offer_all(&s);
     else
-        for (int i = 0; i < c.count; i++) offer(&s, c.rows[i]);
+        for (int i = 0; i < c.count; i++)
+            offer(&s, (cm__neighbour){float_of((uint32_t)c.rows[i]), (int32_t)(c.rows[i] >> 32 & UINT16_MAX),
+                                      (int32_t)(c.rows[i] >> 48), table});
 }

@@ -23,8 +23,8 @@ typedef struct cm__neighbours {
     int           count;
 } cm__neighbours;
 
-/* Adds the rows of table `table` that are among the nearest: of the call's own table, of which row `without` is left
-   out (-1: none), and of another table at a squared distance `offset`. */
+/* Finds the nearest rows of the call's own table, of which row `without` is left out (-1: none), and adds those of
+   another table at a squared distance `offset` that are among the nearest. */
 void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t table, const float *features, int count,
                          int32_t without);
 void cm__nearest_beside(cm__neighbours *found, const cm__rows *tables, int32_t table, float offset,

@@ -20,73 +20,30 @@ cm__call cm__without_shape(const cm__call *c)
 /* Most texts differ in their first letter. */
 static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
-/* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
-static int kernel_kind(const char *variant)
-{
-    static const char *const names[] = {"flash", "efficient"};
-    for (int i = 0; i < 2; i++)
-        if (strncmp(variant, names[i], strlen(names[i])) == 0) return CM__KINDS - 2 + i;
-    return 0;
-}
-
-static int kind_of(int op, const char *variant, const char *dtype)
-{
-    static const char *const halves[] = {"bf16", "fp16", "fp8"};
-    if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
-    if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
-    for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
-        if (same(dtype, halves[i])) return 1;
-    return 0;
-}
-
-#define PLACES (CM__CALLS * CM__KINDS)
-
-/* The family of a table of this runtime, an index; -1: it is of another runtime. */
-static int family_for(const cm__kernel_table *t, const char *runtime)
-{
-    return same(t->runtime, runtime) ? t->op * CM__KINDS + kind_of(t->op, t->variant, t->dtype) : -1;
-}
-
-/* Finds the family of each table, and counts the tables of each family. */
-static void count_tables(cm__kernels kernels, const char *runtime, int16_t *places, int32_t count[PLACES])
-{
-    for (int32_t i = 0; i < kernels.count; i++) {
-        places[i] = (int16_t)family_for(&kernels.tables[i], runtime);
-        if (places[i] >= 0) count[places[i]]++;
-    }
-}
-
-/* Appends the tables to their families, in their order. */
-static void take_tables(cm__library *l, cm__kernels kernels, const int16_t *places)
-{
-    for (int32_t i = 0; i < kernels.count; i++) {
-        cm__family *f = places[i] < 0 ? NULL : &l->families[0][0] + places[i];
-        if (f) l->tables[f->first + f->count++] = &kernels.tables[i];
-    }
-}
-
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool reference)
+                      bool reference, cm__memo *memo)
 {
-    cm_runtime  base = cm_runtime_base(runtime);
-    const char *names[] = {cm_runtime_name(base), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
-    bool        eager_too = base == CM_RUNTIME_TORCH_COMPILE || base == CM_RUNTIME_MEGATRON || base == CM_RUNTIME_TUNED;
-    int         runtimes = eager_too ? 2 : 1;
-    int32_t     count[PLACES] = {0};
-    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference};
-    l->tables = cm__alloc_array(ctx, (size_t)kernels.count, sizeof *l->tables);
-    int16_t *places = cm__alloc_array(ctx, 2 * (size_t)kernels.count, sizeof *places); /* for each runtime */
-    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], places + r * kernels.count, count);
-    for (int place = 0; kernels.count && place < PLACES; place++) {
-        (&l->families[0][0] + place)->first = l->count;
-        l->count += count[place];
-    }
-    for (int r = 0; r < runtimes; r++) take_tables(l, kernels, places + r * kernels.count);
+    const cm__catalogue *c =
+        cm__catalogue_of(ctx, memo ? cm__memo_catalogues(memo) : NULL, kernels, cm_runtime_base(runtime));
+    *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference,
+                       .catalogue = c, .tables = c->tables, .count = c->count};
 }
 
-static cm__family *family_of(cm__library *l, const cm__kernel_table *t)
+/* The tables of a family, and their rows once they are prepared. */
+typedef struct family {
+    cm__members      of;
+    const cm__rows **rows;
+} family;
+
+static family family_of(cm__library *l, const cm__kernel_table *t)
 {
-    return &l->families[t->op][kind_of(t->op, t->variant, t->dtype)];
+    int kind = cm__kind_of(t->op, t->variant, t->dtype);
+    return (family){l->catalogue->families[t->op][kind], &l->rows[t->op][kind]};
+}
+
+static cm__members members_of(const cm__library *l, int op, const cm__call *c)
+{
+    return l->catalogue->families[op][cm__kind_of(op, c->variant, c->dtype)];
 }
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
@@ -97,8 +54,8 @@ static bool is_table(const cm__kernel_table *t, const cm__call *c)
 static int32_t table_in(const cm__library *l, const cm__call *c)
 {
     if (!l->count) return -1;
-    const cm__family *f = &l->families[c->op][kind_of(c->op, c->variant, c->dtype)];
-    for (int32_t i = f->first; i < f->first + f->count; i++)
+    cm__members f = members_of(l, c->op, c);
+    for (int32_t i = f.first; i < f.first + f.count; i++)
         if (is_table(l->tables[i], c)) return i;
     return -1;
 }
@@ -206,8 +163,8 @@ int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
 /* The table of any elementwise function with these types: traffic determines the time, not the function. */
 int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 {
-    const cm__family *f = &l->families[CM__CALL_ELEMENTWISE][kind_of(CM__CALL_ELEMENTWISE, c->variant, c->dtype)];
-    for (int32_t i = f->first; c->op == CM__CALL_ELEMENTWISE && i < f->first + f->count; i++) {
+    cm__members f = members_of(l, CM__CALL_ELEMENTWISE, c);
+    for (int32_t i = f.first; c->op == CM__CALL_ELEMENTWISE && i < f.first + f.count; i++) {
         const char *a = strchr(l->tables[i]->variant, ':'), *b = strchr(c->variant, ':');
         if (strcmp(l->tables[i]->dtype, c->dtype) == 0 && strcmp(a ? a : "", b ? b : "") == 0) return i;
     }
@@ -252,17 +209,17 @@ static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, con
 
 static cm__kriged krige(cm__library *l, int32_t table, const float *features, int32_t without)
 {
-    int         op = l->tables[table]->op;
-    cm__family *f = family_of(l, l->tables[table]);
-    return cm__krige(cm__scales_of(op), f->rows, f->count, table - f->first, features, cm__n_features(op), without);
+    int    op = l->tables[table]->op;
+    family f = family_of(l, l->tables[table]);
+    return cm__krige(cm__scales_of(op), *f.rows, f.of.count, table - f.of.first, features, cm__n_features(op), without);
 }
 
 static const cm__rows *rows_of(cm__library *l, int32_t table, cm__memo *memo)
 {
-    cm__family *f = family_of(l, l->tables[table]);
-    cm__tables  tables = {l->tables + f->first, f->count};
-    if (!f->rows) f->rows = cm__rows_of(l->ctx, memo ? cm__memo_shelf(memo) : NULL, tables, &l->limits);
-    return &f->rows[table - f->first];
+    family     f = family_of(l, l->tables[table]);
+    cm__tables tables = {l->tables + f.of.first, f.of.count};
+    if (!*f.rows) *f.rows = cm__rows_of(l->ctx, memo ? cm__memo_shelf(memo) : NULL, tables, &l->limits);
+    return &(*f.rows)[table - f.of.first];
 }
 
 const cm__rows *cm__library_rows(cm__library *l, int32_t table) { return rows_of(l, table, NULL); }

@@ -9,26 +9,18 @@
 #define CM_MODEL_TABLES_H
 
 #include "device/device.h"
+#include "model/time/catalogue.h"
 #include "model/time/kriging.h"
 #include "model/time/memo.h"
 #include "model/time/roofline.h"
 #include "model/time/rows.h"
 
-/* The tables of one operator, which complement each other. Kinds are separate families: 16-bit and 32-bit products are
-   different kernels, so are contiguous and non-contiguous elementwise kernels, and attention kernels that a user may
-   name. */
-#define CM__KINDS 4
-
-typedef struct cm__family {
-    int32_t         first, count;
-    const cm__rows *rows; /* per table; NULL: not prepared yet */
-} cm__family;
-
 typedef struct cm__library {
     cm__ctx                 *ctx;
-    const cm__kernel_table **tables; /* sorted by operator */
+    const cm__catalogue     *catalogue;
+    const cm__kernel_table **tables; /* of the catalogue */
     int32_t                  count;
-    cm__family               families[CM__CALLS][CM__KINDS];
+    const cm__rows          *rows[CM__CALLS][CM__KINDS]; /* of each table of a family; NULL: not prepared yet */
     cm__limits               limits;   /* of the device on which the tables were measured */
     cm_runtime               runtime;
     bool                     reference; /* measured on another device */
@@ -36,9 +28,9 @@ typedef struct cm__library {
 } cm__library;
 
 /* The device must outlive the library. Without tables for compiled PyTorch or Megatron-LM, the eager tables are
-   used. */
+   used. memo: NULL for none. */
 void cm__library_open(cm__ctx *ctx, cm__library *library, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool reference);
+                      bool reference, cm__memo *memo);
 
 /* The shape does not matter to a kernel over contiguous data: returns the same call with one row. */
 cm__call cm__without_shape(const cm__call *call);

@@ -43,7 +43,7 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
                         cm_runtime runtime)
 {
     cm__library *l = &t->libraries[at];
-    cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false);
+    cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false, t->memo);
     l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
@@ -54,10 +54,12 @@ static double streaming_of(const cm_device *device)
     return factor->known && factor->value > 0 ? 1 / factor->value : 1;
 }
 
-cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime)
+cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
+                         cm__memo *memo)
 {
     cm__timer *t = cm__alloc(ctx, sizeof *t);
     t->ctx = ctx;
+    t->memo = memo;
     t->device = device;
     t->limits = cm__limits_of(device);
     t->streaming = streaming_of(device);
@@ -65,14 +67,13 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
     if (reference)
-        cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true);
+        cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true, memo);
     bool plain = reference && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
     bool megatron = runtime == CM_RUNTIME_MEGATRON;
     if (plain || megatron) t->operator_fits = cm__operator_fits_new(ctx, device, &t->limits, plain, megatron);
     return t;
 }
 
-void cm__timer_share(cm__timer *t, cm__memo *memo) { t->memo = memo; }
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
 
 /* The time on the table's device. */

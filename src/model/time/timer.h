@@ -16,10 +16,9 @@
 
 typedef struct cm__timer cm__timer;
 
-/* reference NULL: none. Both must outlive the timer. */
-cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime);
-/* Shares a cache of table look-ups with other timers. */
-void       cm__timer_share(cm__timer *timer, cm__memo *memo);
+/* reference NULL: none. memo: table look-ups that other timers share; NULL: none. All must outlive the timer. */
+cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
+                         cm__memo *memo);
 /* Whether the calls are of a training step, not of inference (default). */
 void       cm__timer_trains(cm__timer *timer, bool trains);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);

@@ -8,11 +8,11 @@
 #include "model/time/four.h"
 
 #define PRODUCT_SIZES 4
-#define TOGETHER 24 /* units whose sums stay in registers */
+#define TOGETHER 48 /* units whose sums stay in registers */
 #define LAYER(inputs) ((inputs) * CM__TREND_HIDDEN)
 
 _Static_assert(CM__FEATURES + PRODUCT_SIZES <= CM__TREND_INPUTS, "features of the largest call");
-_Static_assert(CM__TREND_HIDDEN % TOGETHER == 0, "units are computed together");
+_Static_assert(CM__TREND_HIDDEN % TOGETHER == 0 && TOGETHER % 8 == 0, "units are computed together");
 
 static int product_logs(const cm__call *c, float *out)
 {
@@ -40,13 +40,13 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
    0. */
 static inline void some_units(const float *inputs, int count, const float *weights, const float *biases, float *units)
 {
-    cm__four sum[TOGETHER / 4], zero = {0};
+    cm__eight sum[TOGETHER / 8];
     memcpy(sum, biases, sizeof sum);
     for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN) {
         if (inputs[i] == 0) continue;
-        for (int u = 0; u < TOGETHER / 4; u++) sum[u] += inputs[i] * cm__four_at(weights + 4 * u);
+        for (int u = 0; u < TOGETHER / 8; u++) sum[u] += inputs[i] * *(const cm__eight *)(weights + 8 * u);
     }
-    for (int u = 0; u < TOGETHER / 4; u++) sum[u] = cm__four_most(sum[u], zero);
+    for (int u = 0; u < TOGETHER / 8; u++) sum[u] = (cm__eight)((sum[u] > 0) & (cm__eight_mask)sum[u]);
     memcpy(units, sum, sizeof sum);
 }
 

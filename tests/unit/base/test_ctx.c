@@ -50,6 +50,22 @@ static void growing_keeps_what_was_there(void **state)
     cm__ctx_free(ctx);
 }
 
+/* The same with a first capacity of 3: growth copies, and only doubles what is there. */
+static void a_large_array_grows(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    int32_t  capacity = 0, *numbers = NULL;
+    for (int32_t i = 0; i < 100; i++) {
+        numbers = cm__grow_unset(ctx, numbers, i, &capacity, sizeof *numbers, 3);
+        numbers[i] = i;
+        if (i == 2) assert_int_equal(capacity, 3);
+    }
+    assert_int_equal(capacity, 192); /* 3, 6 ... */
+    for (int32_t i = 0; i < 100; i++) assert_int_equal(numbers[i], i);
+    cm__ctx_free(ctx);
+}
+
 static void note_release(void *count) { ++*(int *)count; }
 
 static void failing_tells_where_and_why(void **state)
@@ -176,6 +192,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(memory_after_unset_memory_is_zeroed), cmocka_unit_test(growing_keeps_what_was_there),
+        cmocka_unit_test(a_large_array_grows),
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),

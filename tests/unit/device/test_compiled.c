@@ -19,7 +19,11 @@ noreturn void stop(const char *reason)
     abort();
 }
 FILE      *open_file(const char *path) { return fopen(path, "wb"); }
-cm_device *load_device(const char *id) { return (void *)(uintptr_t)cm__compiled_find(id); }
+cm_device *load_device(const char *id)
+{
+    fail_msg("%s is not to be loaded", id);
+    return NULL;
+}
 
 static cm_device *compiled(const char *id)
 {
@@ -39,10 +43,13 @@ static cm_device *read_profile(cm__ctx *ctx, const char *id)
 
 static char *text_of(const cm_device *d)
 {
-    char  *text;
-    size_t size;
-    FILE  *out = open_memstream(&text, &size);
-    write_device(out, d);
+    char    *text;
+    size_t   size;
+    FILE    *out = open_memstream(&text, &size);
+    written *w = written_new();
+    write_device(w, out, d);
+    write_lists(w, out);
+    written_free(w);
     fclose(out);
     return text;
 }
@@ -55,7 +62,7 @@ static void each_device(void (*check)(const cm_device *compiled, const cm_device
         cm__ctx   *ctx = cm__ctx_new(&diag);
         cm_device *d = compiled(cm_device_id(i));
         if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-        assert_string_equal(cm__compiled_devices[i].info.id, cm_device_id(i));
+        assert_int_equal(cm__compiled_find(cm_device_id(i)), i);
         check(d, read_profile(ctx, cm_device_id(i)));
         cm_device_free(d);
         cm__ctx_free(ctx);
@@ -100,9 +107,9 @@ static void compiled_devices_are_those_of_profiles(void **state)
 static void ids_are_found_in_any_spelling(void **state)
 {
     (void)state;
-    assert_non_null(cm__compiled_find("NVIDIA_H200"));
-    assert_null(cm__compiled_find("nvidia-hopper")); /* a family */
-    assert_null(cm__compiled_find("nvidia"));
+    assert_true(cm__compiled_find("NVIDIA_H200") >= 0);
+    assert_int_equal(cm__compiled_find("nvidia-hopper"), -1); /* a family */
+    assert_int_equal(cm__compiled_find("nvidia"), -1);
 }
 
 /* The text of a profile is made on request. */

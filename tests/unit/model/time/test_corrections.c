@@ -217,9 +217,9 @@ static void only_what_is_transferred(void **state)
     (void)state;
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm__timed measured = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER), &c);
-    cm__timed once = cm__timer_time(cm__timer_new(ctx, plain, h200, CM_RUNTIME_TORCH_EAGER), &c);
-    cm__timed thrice = cm__timer_time(cm__timer_new(ctx, other, h200, CM_RUNTIME_TORCH_EAGER), &c);
+    cm__timed measured = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c);
+    cm__timed once = cm__timer_time(cm__timer_new(ctx, plain, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c);
+    cm__timed thrice = cm__timer_time(cm__timer_new(ctx, other, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c);
     assert_int_equal(measured.how, CM_HOW_MEASURED);
     near(measured.time_s, 5e-3, 1e-6);
     near(thrice.time_s, 3 * once.time_s, 1e-12);
@@ -237,7 +237,7 @@ static double time_on(const char *profile, const char *call)
     cm__call   c = call_of(call);
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    double time_s = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER), &c).time_s;
+    double time_s = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c).time_s;
     cm__ctx_free(ctx);
     cm_device_free(h200);
     cm_device_free(d);

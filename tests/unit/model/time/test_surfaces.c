@@ -91,7 +91,7 @@ static void after_tables(void **state)
              KERNELS(TABLE("gemm", "forward", "nn", "bf16", GEMM_DIMS, "[[1, 512, 256, 1024, 5e-5, 1]]")));
     cm_device *d = device_with(more);
     cm__ctx   *ctx = cm__ctx_new(&diag);
-    cm__timer *t = cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER);
+    cm__timer *t = cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER, NULL);
     cm__call   table = call_of("gemm forward nn bf16 1,512,256,1024");
     cm__call   none = call_of("gemm forward nt bf16 1,512,256,1024");
     assert_true(cm__timer_time(t, &table).time_s == (double)5e-5f);

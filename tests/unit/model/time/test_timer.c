@@ -18,7 +18,7 @@ static cm_diag  diag;
 static cm__timed time_on(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *text)
 {
     cm__call c = call_of(text);
-    return cm__timer_time(cm__timer_new(ctx, device, reference, runtime), &c);
+    return cm__timer_time(cm__timer_new(ctx, device, reference, runtime, NULL), &c);
 }
 
 static double roofline_of(const cm_device *device, const char *text)
@@ -211,7 +211,7 @@ TEST(rows_left_out)
              2 * roofline_of(bare, texts[3]));
     cm_device *d = device_of(text);
     visits = 0;
-    cm__timer_cross_validate(cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER), visit, NULL);
+    cm__timer_cross_validate(cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER, NULL), visit, NULL);
     assert_int_equal(visits, 3);
     cm_device_free(d);
     cm_device_free(bare);
@@ -368,7 +368,7 @@ TEST(own_rows_correct_larger_tables)
     slower = device_of(text);
     cm__call call = cm__call_of_table(tables[0]);
     cm__set_row(&call, tables[0], tables[0]->n_rows / 10);
-    cm__timed other = cm__timer_time(cm__timer_new(ctx, slower, NULL, CM_RUNTIME_TORCH_EAGER), &call);
+    cm__timed other = cm__timer_time(cm__timer_new(ctx, slower, NULL, CM_RUNTIME_TORCH_EAGER, NULL), &call);
     near(other.time_s, 2 * (double)tables[0]->time_s[tables[0]->n_rows / 10], 0.03);
     assert_int_equal(other.how, CM_HOW_INTERPOLATED);
     static const char conv[] = "conv forward nhwc bf16 128,64,64,56,56,3,3,1,1,1,1,1,1,1";

@@ -151,7 +151,7 @@ static void in_the_timer(void **state)
         assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
         if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
         cm__limits l = cm__limits_of(d);
-        cm__timer *t = cm__timer_new(ctx, d, i ? h200 : NULL, CM_RUNTIME_TORCH_EAGER);
+        cm__timer *t = cm__timer_new(ctx, d, i ? h200 : NULL, CM_RUNTIME_TORCH_EAGER, NULL);
         assert_true(cm__timer_time(t, &norm).time_s >= cm__least_time(&l, &norm));
         assert_true(cm__timer_time(t, &instances).time_s >= cm__traffic_time(&l, &instances));
         near(cm__timer_time(t, &product).time_s, cm__vector_product_time(&l, &product), 1e-9);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalogue.c - sort the kernel tables of a runtime into families. */
+#include "model/time/catalogue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- families ---------------------------------------------------------------------------------------------------- */
+
+/* Most texts differ in their first letter. */
+static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
+
+/* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
+static int kernel_kind(const char *variant)
+{
+    static const char *const names[] = {"flash", "efficient"};
+    for (int i = 0; i < 2; i++)
+        if (strncmp(variant, names[i], strlen(names[i])) == 0) return CM__KINDS - 2 + i;
+    return 0;
+}
+
+int cm__kind_of(int op, const char *variant, const char *dtype)
+{
+    static const char *const halves[] = {"bf16", "fp16", "fp8"};
+    if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
+    if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
+    for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
+        if (same(dtype, halves[i])) return 1;
+    return 0;
+}
+
+#define PLACES (CM__CALLS * CM__KINDS)
+
+/* The family of a table of this runtime, an index; -1: it is of another runtime. */
+static int family_for(const cm__kernel_table *t, const char *runtime)
+{
+    return same(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->dtype) : -1;
+}
+
+/* Finds the family of each table, and counts the tables of each family. */
+static void count_tables(cm__kernels kernels, const char *runtime, int16_t *places, int32_t count[PLACES])
+{
+    for (int32_t i = 0; i < kernels.count; i++) {
+        places[i] = (int16_t)family_for(&kernels.tables[i], runtime);
+        if (places[i] >= 0) count[places[i]]++;
+    }
+}
+
+/* Appends the tables to their families, in their order. */
+static void take_tables(cm__catalogue *c, cm__kernels kernels, const int16_t *places)
+{
+    for (int32_t i = 0; i < kernels.count; i++) {
+        cm__members *f = places[i] < 0 ? NULL : &c->families[0][0] + places[i];
+        if (f) c->tables[f->first + f->count++] = &kernels.tables[i];
+    }
+}
+
+static void fill(cm__ctx *ctx, cm__catalogue *c)
+{
+    const char *names[] = {cm_runtime_name(c->runtime), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
+    bool        eager_too = c->runtime == CM_RUNTIME_TORCH_COMPILE || c->runtime == CM_RUNTIME_MEGATRON ||
+                     c->runtime == CM_RUNTIME_TUNED;
+    int         runtimes = eager_too ? 2 : 1;
+    int32_t     count[PLACES] = {0};
+    cm__kernels kernels = c->kernels;
+    c->tables = cm__alloc_unset(ctx, (size_t)kernels.count, sizeof *c->tables);
+    int16_t *places = cm__alloc_unset(ctx, 2 * (size_t)kernels.count, sizeof *places); /* for each runtime */
+    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], places + r * kernels.count, count);
+    for (int place = 0; place < PLACES; place++) {
+        (&c->families[0][0] + place)->first = c->count;
+        c->count += count[place];
+    }
+    for (int r = 0; r < runtimes; r++) take_tables(c, kernels, places + r * kernels.count);
+}
+
+static cm__catalogue *make(cm__ctx *ctx, cm__kernels kernels, cm_runtime runtime)
+{
+    cm__catalogue *c = cm__alloc(ctx, sizeof *c);
+    c->kernels = kernels;
+    c->runtime = runtime;
+    if (kernels.count) fill(ctx, c);
+    return c;
+}
+
+/* ---- kept catalogues --------------------------------------------------------------------------------------------- */
+
+struct cm__catalogues {
+    pthread_mutex_t lock;
+    cm__ctx        *ctx; /* of the catalogues: only who holds the lock allocates in it */
+    cm__catalogue  *first;
+};
+
+static void release(void *object)
+{
+    cm__catalogues *kept = object;
+    pthread_mutex_destroy(&kept->lock);
+    cm__ctx_free(kept->ctx);
+}
+
+cm__catalogues *cm__catalogues_new(cm__ctx *ctx)
+{
+    cm__catalogues *kept = cm__alloc(ctx, sizeof *kept);
+    kept->ctx = cm__ctx_new(NULL);
+    if (!kept->ctx || pthread_mutex_init(&kept->lock, NULL)) {
+        cm__ctx_free(kept->ctx);
+        cm__fail(ctx, CM_ERR_MEMORY, "cannot create a lock");
+    }
+    cm__defer(ctx, release, kept);
+    return kept;
+}
+
+/* NULL: it is not kept, and there is no memory to make it. */
+static const cm__catalogue *find(cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime)
+{
+    if (setjmp(kept->ctx->trap)) return NULL;
+    cm__catalogue *c = kept->first;
+    while (c && (c->kernels.tables != kernels.tables || c->kernels.count != kernels.count || c->runtime != runtime))
+        c = c->next;
+    if (c) return c;
+    c = make(kept->ctx, kernels, runtime);
+    c->next = kept->first;
+    return kept->first = c;
+}
+
+const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime)
+{
+    const cm__catalogue *found = NULL;
+    if (kept) {
+        pthread_mutex_lock(&kept->lock);
+        found = find(kept, kernels, runtime);
+        pthread_mutex_unlock(&kept->lock);
+    }
+    return found ? found : make(ctx, kernels, runtime);
+}
