@@ -289,29 +289,6 @@ void cm__routes_get(cm__routes *r, const cm__query *query, cm__reply *reply)
     cm__ctx_free(ctx);
 }
 
-/* ---- the first question ------------------------------------------------------------------------------------------ */
-
-/* request: pairs of a key and its value, of which the last key is NULL. */
-static const char *value_in(const void *request, const char *key)
-{
-    for (const char *const *pair = request; pair[0]; pair += 2)
-        if (strcmp(pair[0], key) == 0) return pair[1];
-    return NULL;
-}
-
-void cm__routes_prepare(cm__routes *r)
-{
-    char        text[] = CM__FIRST_QUESTION, *rest = NULL;
-    const char *words[2 * WORDS_MOST] = {NULL};
-    size_t      n = 0;
-    for (char *word = strtok_r(text, "=&", &rest); word && n + 3 < 2 * WORDS_MOST; word = strtok_r(NULL, "=&", &rest))
-        words[n++] = word;
-    cm__query query = {.path = "/api/rank", .value = value_in, .request = words};
-    cm__reply reply;
-    cm__routes_get(r, &query, &reply);
-    if (!reply.kept) free(reply.text);
-}
-
 /* ---- uploads ---------------------------------------------------------------------------------------------------- */
 
 static const char *only_model(const void *request, const char *key)
