@@ -105,7 +105,8 @@
     $('get-script').hidden = !rank.max_devices || !any;
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
-    for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
+    $('h-intervals').parentElement.hidden = !any;
+    $('h-pareto').parentElement.hidden = !Figures.hasPareto(rank);
     if (any) drawSoon();
   }
   const row = id => [...document.querySelectorAll('#candidates tr.row')].find(tr => tr.dataset.key === id);

@@ -43,8 +43,8 @@ static bool is_whole(const char *text, size_t length)
 static const char *hours(cm__ctx *ctx, const char *text, bool many)
 {
     size_t digits = strspn(text, "0123456789");
-    bool   days = strcmp(text + digits, "d") == 0;
-    if (!is_whole(text, digits) || digits > 6 || (!days && text[digits] && strcmp(text + digits, "h") != 0)) return NULL;
+    bool   days = strcmp(text + digits, "d") == 0, in_hours = !text[digits] || strcmp(text + digits, "h") == 0;
+    if (!is_whole(text, digits) || digits > 6 || !(days || in_hours)) return NULL;
     return cm__format(ctx, many ? "%lldh" : "%lld", strtoll(text, NULL, 10) * (days ? 24 : 1));
 }
 
@@ -132,7 +132,8 @@ static void translate(cm__ctx *ctx, question *q, const cm__query *address)
     for (size_t i = 0; known && i < N_FIELDS; i++) known = add_field(ctx, q, address, i, tokens);
     if (!known || !value_in(q->pairs, "model")) *q = (question){.n = 0};
     else if (objective) add(q, "objective", cm__text_copy(ctx, objective));
-    else add(q, "objective", field_of(address, "budget") && !field_of(address, "within") ? "time" : "cost");
+    else if (field_of(address, "budget") && !field_of(address, "within")) add(q, "objective", "time");
+    else if (!field_of(address, "max_devices")) add(q, "objective", "cost");
 }
 
 static bool is_empty(const cm__query *address)

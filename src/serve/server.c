@@ -58,7 +58,8 @@ static const struct {
     {"Cache-Control", "no-store"},
 };
 
-static enum MHD_Result send_with_headers(struct MHD_Connection *c, unsigned status, const char *type, struct MHD_Response *r)
+static enum MHD_Result send_with_headers(struct MHD_Connection *c, unsigned status, const char *type,
+                                         struct MHD_Response *r)
 {
     MHD_add_response_header(r, "Content-Type", type ? type : "text/plain");
     char policy[1024];

@@ -276,6 +276,40 @@ const uses = {
       await page.textContent('#confidence'),
     );
   },
+  'two candidates side by side: at the named price, the first costs as much as the second': async page => {
+    const boxes = await page.$$('#candidates tr.row input');
+    await boxes[0].check();
+    await boxes[1].check();
+    await page.waitForFunction(() => document.querySelectorAll('#t-compare tbody tr').length > 5);
+    const table = await page.$$eval('#t-compare tbody tr', rows => rows.map(tr => [...tr.cells].map(c => c.textContent))),
+      row = name => table.find(cells => cells[0].startsWith(name)),
+      number = text => Number(/[\d.]+/.exec(text)[0]);
+    const hours = number(row('Time')[1]),
+      even = number(row('Costs the same')[1]),
+      other = number(row('Cost')[2]);
+    yes(/ h$/.test(row('Time')[1]) && Math.abs((hours * even) / other - 1) < 0.02, `${hours} h at ${even} USD/h are not ${other} USD`);
+  },
+  'the queue of a facility, its jobs in a row and its charge': async (page, browser, url) => {
+    const query = 'model=gpt2-xl&tokens=10B&max_devices=64&clusters=polaris'; // no price is known there, so the best is the fastest
+    await page.goto(url + '?model=gpt2-xl&data=10B&unit=tokens&max_devices=64&clusters=polaris');
+    await settled(page);
+    const best = await page.evaluate(q => fetch('/api/rank?' + q).then(r => r.json()), query).then(a => a.ranking[0]),
+      words = `${best.queue}, ${best.jobs_in_a_row} jobs in a row, ${Number(best.charge.toPrecision(3))} node-hours`;
+    const marks = await page.evaluate(() => Chart.getChart('c-intervals').scales.x.ticks.length);
+    yes(marks >= 3 && marks <= 8, marks + ' ticks on the axis of one interval');
+    yes(!(await page.isVisible('#c-pareto')), 'time against money without a price');
+    equal(best.queue, 'prod', 'queue'); // of 16 nodes; the class small has jobs of up to three hours
+    equal(best.jobs_in_a_row, Math.ceil(best.job.time_s / 10800), 'jobs');
+    yes((await page.textContent('#sentence')).includes(' on polaris '), await page.textContent('#sentence'));
+    yes((await page.textContent('#facts')).includes('Queue' + words), await page.textContent('#facts'));
+    await page.click('#candidates tr.row .open');
+    await drawnDetail(page);
+    yes((await page.textContent('.panel .facts')).includes('Queue' + words), await page.textContent('.panel .facts'));
+    const script = page.waitForEvent('download');
+    await page.click('#get-script');
+    yes(fs.readFileSync(await (await script).path(), 'utf8').includes('#PBS -q prod'), 'the script has no queue');
+    await checkView(page, 'queue');
+  },
   'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
     await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
     await settled(page);

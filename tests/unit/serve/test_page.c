@@ -69,7 +69,8 @@ static void test_questions(void **state)
         {"model=resnet18&within=3d&budget=50", "rank resnet18 --json --objective=cost --max-hours=72 --max-usd=50"},
         {"model=resnet18&budget=50&batch=8", "rank resnet18 --json --objective=time --batch=8 --max-usd=50"},
         {"model=gpt2&data=1,000 000&unit=tokens&max_devices=8&within=24&batch=64&baseline=x",
-         "rank gpt2 --json --objective=cost --tokens=1000000 --max-devices=8 --within=24h --global-batch=64"},
+         "rank gpt2 --json --tokens=1000000 --max-devices=8 --within=24h --global-batch=64"},
+        {"model=gpt2&budget=50&max_devices=8", "rank gpt2 --json --objective=time --max-devices=8 --budget=50"},
         {"model=gpt2&objective=energy&seq=512", "rank gpt2 --json --objective=energy --seq=512"},
         {"model=resnet18&within=90min", ""},      /* hours with a fraction */
         {"model=resnet18&within=024h", ""},
