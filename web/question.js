@@ -132,8 +132,8 @@ const Question = (() => {
       const field = name.replace(/-/g, '_'),
         label = labels[field] || document.querySelector(`label[for="${field}"]`)?.textContent;
       return label ? label + ':' : whole;
-    });
-    return words.charAt(0).toUpperCase() + words.slice(1);
+    }).replace('/api/models lists them', 'the field lists the names that contain what you type; a config.json can be opened as a file');
+    return words.charAt(0).toUpperCase() + words.slice(1) + (/[.?!]$/.test(words) ? '' : '.');
   }
   // The name that a message suggests instead of the model's.
   const suggested = message => (/^no model '.*did you mean '([^']+)'/i.exec(message) || [])[1];

@@ -146,7 +146,8 @@ noreturn static void unknown_model(api_call *a, const char *model)
 {
     const char **names = cm__alloc_array(a->ctx, (size_t)cm_models(), sizeof *names);
     for (int32_t i = 0; i < cm_models(); i++) names[i] = cm_model(i)->id;
-    const char *meant = strlen(model) <= 64 ? cm__nearest(model, names, (size_t)cm_models()) : NULL;
+    const char *slash = strrchr(model, '/'), *last = slash ? slash + 1 : model; /* of "organisation/name" */
+    const char *meant = strlen(last) <= 64 ? cm__nearest(last, names, (size_t)cm_models()) : NULL;
     cm__fail(a->ctx, CM_ERR_UNKNOWN, "no model '%.64s'%s%s%s", model, meant ? "; did you mean '" : "",
              meant ? meant : "", meant ? "'?" : "; /api/models lists them");
 }

@@ -62,6 +62,12 @@ const uses = {
     await page.press('#model', 'Enter');
     await page.waitForSelector('#problem:not([hidden])');
     yes(/^No model/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    await page.fill('#model', 'meta-llama/Llama-3.1-8B'); // as the Hugging Face hub names it
+    await page.press('#model', 'Enter');
+    await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for llama3-8b');
+    await page.fill('#model', 'resent18');
+    await page.press('#model', 'Enter');
+    await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for resnet18');
     yes(!(await page.isVisible('#retry')), 'asking the same again cannot help');
     await after(page, () => page.click('#suggest'));
     equal(await page.inputValue('#model'), 'resnet18', 'model');
@@ -72,7 +78,7 @@ const uses = {
     await page.fill('#data', 'many');
     await page.press('#data', 'Enter');
     await page.waitForSelector('#problem:not([hidden])');
-    yes(/^Data: 'many'/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    yes(/^Data: 'many'.*[^.]\. The answer below/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
     yes(!(await page.isVisible('#suggest')) && (await page.isVisible('#retry')), 'there is nothing to suggest');
     page.problems.length = 0; // the status 400
   },
