@@ -138,9 +138,13 @@ static bool store_scaled(const option *o, double *field, const char *value, cons
 
 bool store_duration(const option *o, settings *s, void *field, const char *value)
 {
-    static const double factors[] = {1, 60, 3600, 86400};
+    static const double factors[] = {1, 60, 3600, 86400, 604800};
+    size_t              length = strlen(value);
+    char                minutes[32];
     (void)s;
-    return store_scaled(o, field, value, "smhd", factors, "24h or 30d");
+    if (length > 3 && length < sizeof minutes && strcmp(value + length - 3, "min") == 0) /* 90min is 90m */
+        snprintf(minutes, sizeof minutes, "%.*s", (int)length - 2, value), value = minutes;
+    return store_scaled(o, field, value, "smhdw", factors, "90min, 24h, 30d or 2w");
 }
 
 bool store_compress(const option *o, settings *s, void *field, const char *value)

@@ -365,8 +365,11 @@ def one_document(files):
 
     page = files["index.html"].decode()
     page = re.sub(r'<link rel="stylesheet" href="/([\w.]+)">', lambda m: inline("style", m.groups()), page)
-    page = re.sub(r'(?:<script src="/[\w.]+"></script>\n)+',
-                  lambda m: inline("script", re.findall(r'src="/([\w.]+)"', m[0])) + "\n", page)
+    scripts = re.compile(r'(?:<script src="/[\w.]+"></script>\n)+')
+    names = re.findall(r'<script src="/([\w.]+)">', page)
+    page = scripts.sub("", page, 1)  # those of the head are for a page without a server; here, all follow the answer
+    page = scripts.sub(lambda m: inline("script", names) + "\n", page)
+    page = page.replace('<html lang="en">', '<html lang="en" data-answered>')  # src/serve/page.c
     icon = base64.b64encode(files["favicon.svg"]).decode()
     return page.replace('"/favicon.svg"', f'"data:image/svg+xml;base64,{icon}"').encode(), allowed
 

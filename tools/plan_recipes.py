@@ -110,7 +110,9 @@ def line(program, recipe):
     cells = [recipe["source"], recipe["name"], f"{recipe['n']} x {recipe['device']}", recipe["batch"], "tp {} cp {} pp {} mb {}".format(*own),
              best, place or "no", gap if theirs else "published plan does not fit", f"{plain['peak_bytes'] / 2**30:.0f}" if plain else "-",
              f"{100 * (plain['step_time_s'] / ours - 1):.0f} %" if plain and ours else "-"]
-    return place, theirs / ours - 1 if ours and theirs else None, plain["step_time_s"] / ours - 1 if ours and plain else None, "| " + " | ".join(map(str, cells)) + " |"
+    close = bool(ours and theirs) and theirs <= plan["best"][0]["interval_s"][1]
+    gaps = [time / ours - 1 if ours and time else None for time in (theirs, plain and plain["step_time_s"])]
+    return place, close, *gaps, "| " + " | ".join(map(str, cells)) + " |"
 
 
 def main():
@@ -120,13 +122,15 @@ def main():
     for number, recipe in enumerate(recipes, 1):
         print(f"{number} of {len(recipes)}: {recipe['name']} on {recipe['n']} {recipe['device']}", file=sys.stderr)
         lines.append(line(program, recipe))
-    gaps = sorted(g for _, g, _, _ in lines if g is not None)
-    found = sum(place is not None and place <= 5 for place, *_ in lines)
+    gaps = sorted(g for _, _, g, _, _ in lines if g is not None)
+    found, listed = (sum(place is not None and place <= most for place, *_ in lines) for most in (5, 10))
+    close = sum(line[1] for line in lines)
     near = sum(gap is not None and gap <= NEAR for *_, gap, _ in lines)
     pathlib.Path(out).write_text(f"""# Published training recipes against our plans
 
 Written by `python3 tools/plan_recipes.py build/centimani mlperf.csv.gz docs/results/plans.md`. {len(lines)} recipes;
-the published sizes are among our five best in {found} of them. Where both are predicted, the published plan takes {100 * gaps[len(gaps) // 2]:.0f} % longer than our best one in the median (from
+the published sizes are among our five best in {found} of them, among our ten best in {listed}, and inside the 90 % interval of our best plan
+in {close}. Where both are predicted, the published plan takes {100 * gaps[len(gaps) // 2]:.0f} % longer than our best one in the median (from
 {100 * gaps[0]:.0f} to {100 * gaps[-1]:.0f} %). Both are predictions in the published precision with Megatron-LM of that year. The sources do
 not state every setting: ZeRO 0 or 1, the recomputation and the overlap of gradients are then chosen in favour of the published
 plan. A place counts different sizes (tp, cp, pp, micro-batch) among the ten that `plan --distinct` lists.
@@ -136,20 +140,28 @@ Why published plans are not among the best:
 - **Settings that the sources state** decide more than the model of time: frozen weights in fp8 (`--quantize fp8`), a gradient buffer in
   bf16 (`--grad-reduce-in-bf16`) and tensor-parallel exchanges behind products (`--async-tp`). Without them the published plans were
   among our five best in 8 of 26 recipes, with the first two in 11, with all three in 15, and in 20 since `--async-tp` hides nothing
-  between nodes. All four were found by looking at these recipes, so that the count is not evidence at first sight. It is 19 since the
-  search also finds plans that recompute some layers and plans with a SwiGLU that Megatron-LM does not store: published plans that
-  are 2 % slower than the best are then at place 6. One published plan was predicted to be 1 % faster than our best one, which the
-  search had missed; it is our best plan now.
+  between nodes. All four were found by looking at these recipes, so that the count is not evidence at first sight. A better search then
+  lowered it: plans that recompute some layers made it 19. Until now the list contained the ten best estimates; it now goes
+  on while an estimate is shorter than the tenth prediction, and a plan that is estimated to fit but does not hides no slower plan of its
+  sizes. This found the published plan for 1T parameters and faster plans than before in other recipes.
 - **Memory.** The last two columns are the published plan with the recomputation that the source states, whether or not we predict it
   to fit. It is then at most {100 * NEAR:.0f} % slower than our best plan in {near} of {len(lines)} recipes.
 - **Recomputation of some layers** (`--recompute full:N`) is searched in quarters of a stage's layers. Submissions may recompute other
-  numbers of layers; their tables do not state it.
-- **L40S.** With the NCCL times of the profile, 5 GB/s among four cards that reach each other through the host, the published plan was
-  predicted to be 349 % slower than our best one. The submission's servers have 4 cards, PCIe 4.0 and two networks of 400 Gb/s
-  (its system description); with `--cluster {L40S_NODE_TEXT}` the gap is that of the table. What is left: the recipe has the sizes of
-  the recipes for H100 with NVLink, tp 4, and our best plan has no tensor parallelism, which PCIe makes expensive.
-- **Tensor parallelism over two nodes.** Korthikanti et al. run 1T parameters with tp 8, our best plan has tp 16 over two nodes: 8 % is inside both intervals.
-- **Stages of LoRA.** Our best plans divide layers among two stages; the submissions have none. Both take the same time within the interval.
+  numbers of layers; their tables do not state it. GPT-3 on 256 H100 lacks a few GiB: a quarter costs 8 of the gap's points.
+
+Each recipe that is not among the five best:
+
+- **GPT 1T on 512 A100.** Of 77.8 s, 7.8 are the bubble of 64 stages with 512 micro-batches (63 of 575 slots). 71.5 s were measured: we
+  predict the published plan 9 % too slow, as much as it is behind our best plan, which has 16 stages and tp 16 over two nodes.
+- **LoRA on 16 H100 (both) and on 8 H200.** The ten best sizes are within 3 % of each other (1.74 to 1.79 s and 3.22 to 3.34 s; the intervals
+  are 8 to 19 %). With tp 4 and cp 2, the host needs 1.83 s to launch four micro-batches and the device 1.71 s to run them, so
+  that this plan is 6 % behind. Our best plans divide layers among two stages; the submissions have none.
+- **LoRA on 64 and 384 L40S.** Of 2.4 s, tensor-parallel exchanges take 1.42 s: they pass PCIe. Our best plan has none; context parallelism
+  sends keys and values only, an eighth of the width. The recipe has the sizes of the recipes for H100 with NVLink. With the NCCL
+  times of the profile, 5 GB/s among four cards that reach each other through the host, the gap was 349 %; the servers of the submission
+  have PCIe 4.0 and two networks of 400 Gb/s (its system description), which `--cluster {L40S_NODE_TEXT}` describes.
+- **GPT-3 on 64 B200 and on 1536 H100.** Our best plans have larger micro-batches (8 and 4 samples instead of 2) with tp 8, whose products run at
+  a higher rate. They need 149 of 180 GB on the B200; the published sizes are those of the H100 with 80 GB.
 
 | source | model | devices | global batch | published plan | our best plan | place of the published plan | published plan is slower by | its memory without further recomputation, GiB | it would then be slower by |
 |---|---|---|---:|---|---|---:|---:|---:|---:|

@@ -82,18 +82,15 @@
     if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
     if (pair) showCompared(pair);
   }
-  // The answer and the table are shown first. Charts follow after that frame; until then, the results are marked as busy.
-  function drawSoon() {
+  // The answer and the table are shown first. Charts follow when they are painted; until then, the results are marked as busy.
+  async function drawSoon() {
     const turn = ++drawing;
     $('results').setAttribute('aria-busy', 'true');
-    requestAnimationFrame(() =>
-      setTimeout(async () => {
-        await Charts.library();
-        if (turn !== drawing) return;
-        drawRanking();
-        $('results').setAttribute('aria-busy', String(!$('progress').hidden));
-      }),
-    );
+    await First.painted();
+    await Charts.library();
+    if (turn !== drawing) return;
+    drawRanking();
+    $('results').setAttribute('aria-busy', String(!$('progress').hidden));
   }
   function showRanking() {
     const l = limits(shownQuestion),
@@ -108,7 +105,8 @@
     $('get-script').hidden = !rank.max_devices || !any;
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
-    for (const id of ['h-intervals', 'h-pareto']) $(id).parentElement.hidden = !any;
+    $('h-intervals').parentElement.hidden = !any;
+    $('h-pareto').parentElement.hidden = !Figures.hasPareto(rank);
     if (any) drawSoon();
   }
   const row = id => [...document.querySelectorAll('#candidates tr.row')].find(tr => tr.dataset.key === id);
@@ -215,8 +213,9 @@
     if (!q.model) return;
     wait(true);
     try {
-      const begin = performance.now(),
-        answer = await First.ask(Question.query(q)),
+      const query = Question.query(q),
+        begin = First.has(query) ? 0 : performance.now(), // of an answer that came with the page, all the time since it was opened
+        answer = await First.ask(query),
         took = performance.now() - begin;
       if (turn !== asked) return;
       rank = answer;
@@ -359,7 +358,8 @@
   );
 
   (async () => {
-    await recall(); // before the lists below, which it does not need
+    await recall();
+    await First.painted(); // the answer does not need the lists below
     try {
       const [models, devices] = await Promise.all([Api.ask('/api/models'), Api.ask('/api/devices')]);
       Question.offerModels(models.models);

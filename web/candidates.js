@@ -23,7 +23,7 @@ const Candidates = (() => {
     const many = Format.count(best) > 1,
       head = [
         strong(Format.title(best)),
-        rank.max_devices && best.provider ? ` at ${best.provider}` : '',
+        rank.max_devices && best.provider ? ` at ${best.provider}` : Format.site(best) ? ` on ${Format.site(best)}` : '',
         many ? ' train ' : ' trains ',
         modelName(rank),
       ];
@@ -137,6 +137,8 @@ const Candidates = (() => {
       ['Energy', Format.energy(Format.joules(e))],
       ['CO₂', Format.mass(Format.carbon(e))],
       ['Price', isKnown(e.price_hour) ? Format.place(e) : '–'],
+      ['Queue', Format.queue(e)],
+      ['Interruptions', Format.interruptions(e)],
       [Format.count(e) > 1 ? 'Memory per device' : 'Memory', Format.bytes(e.peak_bytes)],
       ['Step', `${duration(e.step_time_s)}, batch ${e.batch}`],
       ['Precision', e.precision],

@@ -35,13 +35,20 @@ const Charts = (() => {
       ...rest,
     };
   }
-  // Ticks at powers of ten; over a short range also at 2 and 5 times them.
+  // Ticks at powers of ten; over a short range also at 2 and 5 times them; over a range with few of these, at equal steps.
+  const LEAST_TICKS = 3;
   function logTicks(scale) {
-    const few = scale.max / scale.min < 1000,
-      ticks = [];
-    for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++)
-      for (const m of few ? [1, 2, 5] : [1]) ticks.push({ value: m * 10 ** k });
-    scale.ticks = ticks.filter(t => t.value >= scale.min && t.value <= scale.max);
+    const inside = values => values.filter(v => v >= scale.min && v <= scale.max),
+      mantissas = scale.max / scale.min < 1000 ? [1, 2, 5] : [1];
+    let ticks = [];
+    for (let k = Math.floor(Math.log10(scale.min)); k <= Math.log10(scale.max); k++) ticks.push(...mantissas.map(m => m * 10 ** k));
+    if (inside(ticks).length < LEAST_TICKS) {
+      const size = (scale.max - scale.min) / LEAST_TICKS,
+        power = 10 ** Math.floor(Math.log10(size)),
+        step = power * [5, 2, 1].find(m => m * power <= size);
+      ticks = Array.from({ length: 20 }, (_, i) => Number(((Math.floor(scale.min / step) + i) * step).toPrecision(6)));
+    }
+    scale.ticks = inside(ticks).map(value => ({ value }));
   }
   // Margin around the data, so that no mark is cut off.
   function log(title, values, margin = 1.5) {

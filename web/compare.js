@@ -3,6 +3,11 @@
 const Compare = (() => {
   const { short, duration, usd, percent, bytes, span } = Format;
   const times = (a, b) => (a > 0 && b > 0 ? (a / b >= 10 ? (a / b).toFixed(0) : (a / b).toFixed(2)) + ' ×' : '–');
+  // The price of all devices of a candidate at which its job costs as much as the other's.
+  const evenPrice = (e, other) => {
+    const price = Format.dollars(other) / (Format.seconds(e) / 3600);
+    return Format.isKnown(Format.dollars(other)) && Format.seconds(e) > 0 ? usd(price) + '/h' : '–';
+  };
   // [name, text of a side, number of a side or null]
   const rows = [
     ['Time', e => duration(Format.seconds(e)), e => Format.seconds(e)],
@@ -16,6 +21,9 @@ const Compare = (() => {
     ['Precision', e => e.precision, null],
     ['Plan', e => Format.plan(e) || 'one device', null],
     ['Price', e => Format.place(e), e => e.price_hour],
+    ['Costs the same as the other at', (e, d, other) => evenPrice(e, other), null],
+    ['Queue', e => Format.queue(e) || '–', null],
+    ['Interruptions', e => Format.interruptions(e) || '–', null],
     ['Memory at the peak', e => bytes(e.peak_bytes), e => e.peak_bytes],
     ['MFU', e => percent(e.mfu), e => e.mfu],
     ['Limited by', (e, d) => d.bottleneck.split(';')[0], null],
@@ -23,7 +31,7 @@ const Compare = (() => {
   function fill(pair, details) {
     const body = rows.map(([name, text, number]) => [
       name,
-      ...pair.map((e, i) => text(e, details[i])),
+      ...pair.map((e, i) => text(e, details[i], pair[1 - i])),
       number ? times(number(pair[0]), number(pair[1])) : '',
     ]);
     fillTable(

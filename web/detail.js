@@ -1,7 +1,7 @@
 // detail.js - what a row of the table opens to: why, plan, memory, one step, roofline, timeline, scaling, operators and sources.
 'use strict';
 const Detail = (() => {
-  const { short, duration, percent, bytes } = Format;
+  const { short, duration, percent, bytes, isKnown } = Format;
   const figures = ['memory', 'waterfall', 'roofline', 'timeline', 'scaling', 'counts', 'batches'].map(name => 'd-' + name);
 
   const ways = {
@@ -33,7 +33,9 @@ const Detail = (() => {
       ['Precision', d.precision],
       ['Runtime', d.runtime],
       ['Cluster', Format.site(e)],
-      ['Offered by', Format.place(e)],
+      ['Queue', Format.queue(e)],
+      ['Offered by', isKnown(e.price_hour) || !Format.site(e) ? Format.place(e) : ''],
+      ['Interruptions', Format.interruptions(e)],
       ['Price of', e.price?.date],
       ['MFU', percent(d.mfu)],
       ['Throughput', short(d.throughput_samples_s, 'samples/s') + (d.tokens_s ? ', ' + short(d.tokens_s, 'tokens/s') : '')],

@@ -70,13 +70,17 @@ const Figures = (() => {
     text: Format.brief(e),
     e,
   });
-  function pareto(id, rank, { limit = [], choose } = {}) {
-    const points = placed(rank)
+  // Candidates without a price have no point.
+  const points = rank =>
+    placed(rank)
       .map(point)
-      .filter(p => p.x > 0 && p.y > 0);
-    if (!points.length) return;
-    const front = points.filter(p => p.e.pareto).sort((a, b) => a.x - b.x),
-      others = points.filter(p => !p.e.pareto);
+      .filter(p => p.x > 0 && p.y > 0 && isFinite(p.x) && isFinite(p.y));
+  const hasPareto = rank => points(rank).length > 0;
+  function pareto(id, rank, { limit = [], choose } = {}) {
+    const all = points(rank);
+    if (!all.length) return;
+    const front = all.filter(p => p.e.pareto).sort((a, b) => a.x - b.x),
+      others = all.filter(p => !p.e.pareto);
     draw(
       id,
       {
@@ -100,7 +104,7 @@ const Figures = (() => {
             {
               label: 'other candidates',
               data: others,
-              named: points.length <= 30,
+              named: all.length <= 30,
               backgroundColor: palette(0),
               pointRadius: 4,
               pointHoverRadius: 7,
@@ -112,12 +116,12 @@ const Figures = (() => {
           scales: {
             x: log(
               rank.job ? 'hours' : 'hours for a million samples',
-              points.map(p => p.x),
+              all.map(p => p.x),
               1.8,
             ),
             y: log(
               'USD',
-              points.map(p => p.y),
+              all.map(p => p.y),
               1.6,
             ),
           },
@@ -193,5 +197,5 @@ const Figures = (() => {
     );
   }
 
-  return { placed, best, measure, intervals, pareto, counts };
+  return { placed, best, measure, intervals, hasPareto, pareto, counts };
 })();

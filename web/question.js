@@ -110,8 +110,9 @@ const Question = (() => {
 
   // ---- the query for the server
 
-  // The objective that the limits leave open: with a deadline the cost, with only a budget the time.
-  const objective = q => q.objective || (q.budget && !q.within ? 'time' : 'cost');
+  // The objective that the limits leave open: with only a budget the time, otherwise the cost. For a whole job, the program chooses the
+  // time if no price is known, as in facilities.
+  const objective = q => q.objective || (q.budget && !q.within ? 'time' : q.max_devices ? '' : 'cost');
   const hoursOf = { min: 1 / 60, m: 1 / 60, h: 1, d: 24, w: 168 };
   function hours(text) {
     const [, number, unit] = /^([\d.]+)\s*([a-z]*)$/i.exec(text.trim()) || [],
@@ -131,8 +132,8 @@ const Question = (() => {
       const field = name.replace(/-/g, '_'),
         label = labels[field] || document.querySelector(`label[for="${field}"]`)?.textContent;
       return label ? label + ':' : whole;
-    });
-    return words.charAt(0).toUpperCase() + words.slice(1);
+    }).replace('/api/models lists them', 'the field lists the names that contain what you type; a config.json can be opened as a file');
+    return words.charAt(0).toUpperCase() + words.slice(1) + (/[.?!]$/.test(words) ? '' : '.');
   }
   // The name that a message suggests instead of the model's.
   const suggested = message => (/^no model '.*did you mean '([^']+)'/i.exec(message) || [])[1];

@@ -37,7 +37,9 @@ cm__offers cm__offers_read(cm__ctx *ctx, const char *text, const char *name)
 cm__offers cm__offers_load(cm__ctx *ctx, const char *path)
 {
     if (!path) return cm__offers_read(ctx, cm__table_offers, "data/offers.tsv");
+    ctx->file = path;
     cm__mapping *file = cm__file_map(ctx, path, FILE_MOST, "a table of offers has thousands of rows at most");
+    ctx->file = NULL;
     const char  *text = cm__text_copy_n(ctx, (const char *)file->bytes, file->size);
     cm__file_unmap(file);
     return cm__offers_read(ctx, text, path);

@@ -99,7 +99,9 @@ static double median(cm__ctx *ctx, const double *times, int32_t count)
 
 static void read_log(cm__ctx *ctx, const char *path, cm_train_log *log)
 {
+    ctx->file = path;
     cm__mapping *file = cm__file_map(ctx, path, LOG_MOST, "give the last part of it");
+    ctx->file = NULL;
     const char  *at = (const char *)file->bytes, *end = at + file->size;
     double      *times = NULL;
     int32_t      count = 0, capacity = 0;

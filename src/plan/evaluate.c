@@ -17,6 +17,10 @@
 
 #define BUCKETS_BYTES (2.0 * 25 * 1024 * 1024) /* PyTorch's gradient buckets: one is filled, one is sent */
 
+/* A plan surely fits whose estimate is below this part of the memory. Estimates of Megatron-LM's plans with 530B and 1T
+   parameters are up to 10 % below the exact memory. */
+#define SURE 0.8
+
 /* ---- list of the best plans ------------------------------------------------------------------------------------- */
 
 static bool before(const cm__scored *a, const cm__scored *b)
@@ -29,19 +33,30 @@ bool cm__same_sizes(const cm_plan *a, const cm_plan *b)
     return a->tp == b->tp && a->cp == b->cp && a->pp == b->pp && a->ep == b->ep && a->micro_batch == b->micro_batch;
 }
 
-/* Makes room for a plan by removing a worse one of the same sizes; false: there is a better one. */
+/* True: `fast`, a faster plan of the same sizes, makes `slow` unnecessary. Another choice is kept while the exact memory
+   of the faster one may not fit, but only if it needs less. */
+static bool dominates(const cm__scored *fast, const cm__scored *slow)
+{
+    return !fast->tight || slow->peak_bytes >= fast->peak_bytes;
+}
+
+static void remove_at(cm__best *best, int32_t at)
+{
+    best->count--;
+    for (; at < best->count; at++) best->list[at] = best->list[at + 1];
+}
+
+/* Makes room for a plan by removing plans of the same sizes that it makes unnecessary; false: it is unnecessary. */
 static bool replaces(cm__best *best, const cm__scored *new)
 {
-    for (int32_t i = 0; best->distinct && i < best->count; i++) {
-        const cm_plan *p = &best->list[i].plan;
-        if (!cm__same_sizes(p, &new->plan) || p->recompute != new->plan.recompute ||
-            p->recompute_layers != new->plan.recompute_layers)
-            continue;
-        if (!before(new, &best->list[i])) return false;
-        best->count--;
-        for (int32_t k = i; k < best->count; k++) best->list[k] = best->list[k + 1];
-        return true;
-    }
+    for (int32_t i = 0; best->distinct && i < best->count; i++)
+        if (cm__same_sizes(&best->list[i].plan, &new->plan) && before(&best->list[i], new) &&
+            dominates(&best->list[i], new))
+            return false;
+    for (int32_t i = best->count - 1; best->distinct && i >= 0; i--)
+        if (cm__same_sizes(&best->list[i].plan, &new->plan) && before(new, &best->list[i]) &&
+            dominates(new, &best->list[i]))
+            remove_at(best, i);
     return true;
 }
 
@@ -239,7 +254,7 @@ static void try_plan(const cm__model *m, const place_memory *h, const cm__stages
     if (peak > m->capacity_bytes) return;
     cm__iteration it = cm__iterate(st, w, p, m->runtime == CM_RUNTIME_MEGATRON);
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
-                         .peak_bytes = peak, .index = index};
+                         .peak_bytes = peak, .tight = peak > SURE * m->capacity_bytes, .index = index};
     if (isinf(new.score)) { /* longer than the time limit */
         best->too_slow++;
         take_less(&best->fastest_s, it.step_s);

@@ -90,6 +90,7 @@ typedef struct cm__spot {
 
 typedef struct cm__scored {
     double   score, step_s, peak_bytes;
+    bool     tight; /* the exact memory may not fit, although the estimate does */
     uint64_t index; /* number of the plan in the enumeration, which orders equal scores */
     cm_plan  plan;
 } cm__scored;
@@ -103,7 +104,7 @@ typedef struct cm__best {
     uint64_t   evaluated, feasible;
     uint64_t   too_slow;               /* plans that fit but exceed the time limit */
     double     fastest_s, least_bytes; /* shortest step of those; smallest peak of all plans; 0: none */
-    bool       distinct;               /* one plan for each set of sizes and each recomputation */
+    bool       distinct;               /* one plan for each set of sizes; more where the first may not fit */
 } cm__best;
 
 /* costs.c */

@@ -17,12 +17,21 @@
 
 static bool power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
 
+/* Chips of a TPU slice are nodes of one device in tables of offers, joined by their own links; a host has four of them. */
+#define SLICE_HOST 4
+
+static int32_t most_tensor(const cm__model *m)
+{
+    int32_t node = cm_fabric_node(m->fabric);
+    return m->native && node == 1 ? SLICE_HOST : node;
+}
+
 /* Tensor parallelism stays within a node, and sizes are powers of two. */
 static bool usual_sizes(const cm__model *m, int32_t tp, int32_t cp, int32_t pp)
 {
     if (!m->usual) return true;
     bool long_enough = cp == 1 || m->tokens / (cp / 2) >= LONG_SEQUENCE;
-    return power_of_two(tp) && power_of_two(cp) && tp <= cm_fabric_node(m->fabric) &&
+    return power_of_two(tp) && power_of_two(cp) && tp <= most_tensor(m) &&
            pp <= (m->native ? 1 : USUAL_STAGES) &&
            long_enough;
 }

@@ -60,6 +60,10 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
    of these was necessary. */
 /* "none", "selective", "full", or "full:20" if 20 layers are recomputed, as --recompute takes it. */
 const char *cm__recompute_text(cm__ctx *ctx, const cm_plan *plan);
+/* "3.2 days", "5.1 h", "12 min", "45 s" */
+const char *cm__duration_text(cm__ctx *ctx, double s);
+/* What the place adds to the steps of a job: interruptions, or the queue of a facility. NULL: nothing. */
+const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *entry);
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
 const char *cm__fits_answer(const cm__memory_report *report); /* yes, no or unsure */
 void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

@@ -146,7 +146,8 @@ noreturn static void unknown_model(api_call *a, const char *model)
 {
     const char **names = cm__alloc_array(a->ctx, (size_t)cm_models(), sizeof *names);
     for (int32_t i = 0; i < cm_models(); i++) names[i] = cm_model(i)->id;
-    const char *meant = strlen(model) <= 64 ? cm__nearest(model, names, (size_t)cm_models()) : NULL;
+    const char *slash = strrchr(model, '/'), *last = slash ? slash + 1 : model; /* of "organisation/name" */
+    const char *meant = strlen(last) <= 64 ? cm__nearest(last, names, (size_t)cm_models()) : NULL;
     cm__fail(a->ctx, CM_ERR_UNKNOWN, "no model '%.64s'%s%s%s", model, meant ? "; did you mean '" : "",
              meant ? meant : "", meant ? "'?" : "; /api/models lists them");
 }
@@ -287,29 +288,6 @@ void cm__routes_get(cm__routes *r, const cm__query *query, cm__reply *reply)
     if (make_command(a)) answer_call(a, reply);
     else cm__reply_error(reply, 404, "there is nothing at this address; /openapi.json lists the addresses");
     cm__ctx_free(ctx);
-}
-
-/* ---- the first question ------------------------------------------------------------------------------------------ */
-
-/* request: pairs of a key and its value, of which the last key is NULL. */
-static const char *value_in(const void *request, const char *key)
-{
-    for (const char *const *pair = request; pair[0]; pair += 2)
-        if (strcmp(pair[0], key) == 0) return pair[1];
-    return NULL;
-}
-
-void cm__routes_prepare(cm__routes *r)
-{
-    char        text[] = CM__FIRST_QUESTION, *rest = NULL;
-    const char *words[2 * WORDS_MOST] = {NULL};
-    size_t      n = 0;
-    for (char *word = strtok_r(text, "=&", &rest); word && n + 3 < 2 * WORDS_MOST; word = strtok_r(NULL, "=&", &rest))
-        words[n++] = word;
-    cm__query query = {.path = "/api/rank", .value = value_in, .request = words};
-    cm__reply reply;
-    cm__routes_get(r, &query, &reply);
-    if (!reply.kept) free(reply.text);
 }
 
 /* ---- uploads ---------------------------------------------------------------------------------------------------- */

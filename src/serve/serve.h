@@ -82,12 +82,24 @@ typedef struct cm__routes cm__routes;
 cm__routes *cm__routes_new(const cm__serve_options *options, cm__uploads *uploads); /* NULL: out of memory */
 void        cm__routes_free(cm__routes *routes);
 void        cm__routes_get(cm__routes *routes, const cm__query *query, cm__reply *reply);
-/* Answer the question of a page that is opened without one (the first example of web/question.js) before it is asked. */
-#define CM__FIRST_QUESTION "model=resnet50&samples=1281167&epochs=90&max_hours=24&objective=cost"
-void        cm__routes_prepare(cm__routes *routes);
 /* Read an uploaded file once in a child process, and delete it if it is not a model. */
 void        cm__routes_uploaded(cm__routes *routes, const char *id, cm__reply *reply);
 void        cm__reply_error(cm__reply *reply, unsigned status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- page.c ----------------------------------------------------------------------------------------------------- */
+
+/* The page with the answer to the question in its address, so that a browser shows it with its first frame. */
+typedef struct cm__page cm__page;
+
+/* The question of a page that is opened without one: the first example of web/question.js, in the page's fields. */
+#define CM__FIRST_QUESTION "model=resnet50&data=1281167&epochs=90&within=24h"
+
+cm__page *cm__page_new(cm__routes *routes, const cm__query *address); /* NULL: out of memory */
+void      cm__page_free(cm__page *page);
+/* Copy the next part of the document; 0: the end. The part after the form waits until the answer is computed. */
+size_t    cm__page_read(cm__page *page, char *buf, size_t size);
+/* Compute the answer to the first question before it is asked. */
+void      cm__page_prepare(cm__routes *routes);
 
 #endif

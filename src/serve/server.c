@@ -22,6 +22,7 @@
 #define TIMEOUT_S 60
 #define IDLE_S 10 /* time-out while a request or a file is received; detects clients that disappeared */
 #define REQUEST_BYTES (32 * 1024) /* request line and headers */
+#define PAGE_BLOCK (256 * 1024) /* of the page that is sent at a time */
 #define KEYS_MOST 100          /* keys of a query */
 #define UPLOAD_BYTES ((int64_t)600 * 1000 * 1000)
 
@@ -57,26 +58,30 @@ static const struct {
     {"Cache-Control", "no-store"},
 };
 
+static enum MHD_Result send_with_headers(struct MHD_Connection *c, unsigned status, const char *type,
+                                         struct MHD_Response *r)
+{
+    MHD_add_response_header(r, "Content-Type", type ? type : "text/plain");
+    char policy[1024];
+    snprintf(policy, sizeof policy, POLICY, cm__web_sources);
+    MHD_add_response_header(r, "Content-Security-Policy", policy);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
+        MHD_add_response_header(r, headers[i].name, headers[i].value);
+    if (status == 405) MHD_add_response_header(r, "Allow", "GET, HEAD, POST");
+    enum MHD_Result done = MHD_queue_response(c, status, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
 static enum MHD_Result send_reply(struct MHD_Connection *c, cm__reply *reply)
 {
     static char          nothing[] = "";
     enum MHD_ResponseMemoryMode mode = reply->kept || !reply->text ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_FREE;
     struct MHD_Response *r =
         MHD_create_response_from_buffer(reply->text ? reply->size : 0, reply->text ? reply->text : nothing, mode);
-    if (!r) {
-        if (mode == MHD_RESPMEM_MUST_FREE) free(reply->text);
-        return MHD_NO;
-    }
-    MHD_add_response_header(r, "Content-Type", reply->type ? reply->type : "text/plain");
-    char policy[1024];
-    snprintf(policy, sizeof policy, POLICY, cm__web_sources);
-    MHD_add_response_header(r, "Content-Security-Policy", policy);
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        MHD_add_response_header(r, headers[i].name, headers[i].value);
-    if (reply->status == 405) MHD_add_response_header(r, "Allow", "GET, HEAD, POST");
-    enum MHD_Result done = MHD_queue_response(c, reply->text ? reply->status : 503, r);
-    MHD_destroy_response(r);
-    return done;
+    if (r) return send_with_headers(c, reply->text ? reply->status : 503, reply->type, r);
+    if (mode == MHD_RESPMEM_MUST_FREE) free(reply->text);
+    return MHD_NO;
 }
 
 static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
@@ -84,6 +89,28 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
     cm__reply reply;
     cm__reply_error(&reply, status, "%s", why);
     return send_reply(c, &reply);
+}
+
+/* ---- the page --------------------------------------------------------------------------------------------------- */
+
+static ssize_t read_page(void *page, uint64_t position, char *buf, size_t size)
+{
+    (void)position;
+    size_t read = cm__page_read(page, buf, size);
+    return read ? (ssize_t)read : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void free_page(void *page) { cm__page_free(page); }
+
+/* The browser receives the form at once, and the rest when the answer is computed. */
+static enum MHD_Result send_page(const server *s, struct MHD_Connection *c, const cm__query *address)
+{
+    cm__page            *page = cm__page_new(s->routes, address);
+    struct MHD_Response *r =
+        page ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, PAGE_BLOCK, read_page, page, free_page) : NULL;
+    if (r) return send_with_headers(c, 200, "text/html; charset=utf-8", r);
+    cm__page_free(page);
+    return refuse(c, 503, "out of memory");
 }
 
 /* ---- origin of a request ---------------------------------------------------------------------------------------- */
@@ -220,6 +247,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *c, const char *
     }
     cm__reply reply;
     cm__query query = {.path = url, .value = query_value, .request = c};
+    if (strcmp(url, "/") == 0) return send_page(s, c, &query);
     cm__routes_get(s->routes, &query, &reply);
     return send_reply(c, &reply);
 }
@@ -314,7 +342,7 @@ static cm_status run(server *s, cm_diag *diag)
     struct MHD_Daemon *d = start(s, diag);
     if (d) {
         if (s->options->ready) s->options->ready(s->options->user, s->name, s->port);
-        cm__routes_prepare(s->routes);
+        cm__page_prepare(s->routes);
         wait_for_end(&ends);
         MHD_stop_daemon(d);
     }

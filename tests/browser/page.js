@@ -62,6 +62,12 @@ const uses = {
     await page.press('#model', 'Enter');
     await page.waitForSelector('#problem:not([hidden])');
     yes(/^No model/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    await page.fill('#model', 'meta-llama/Llama-3.1-8B'); // as the Hugging Face hub names it
+    await page.press('#model', 'Enter');
+    await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for llama3-8b');
+    await page.fill('#model', 'resent18');
+    await page.press('#model', 'Enter');
+    await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for resnet18');
     yes(!(await page.isVisible('#retry')), 'asking the same again cannot help');
     await after(page, () => page.click('#suggest'));
     equal(await page.inputValue('#model'), 'resnet18', 'model');
@@ -72,7 +78,7 @@ const uses = {
     await page.fill('#data', 'many');
     await page.press('#data', 'Enter');
     await page.waitForSelector('#problem:not([hidden])');
-    yes(/^Data: 'many'/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    yes(/^Data: 'many'.*[^.]\. The answer below/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
     yes(!(await page.isVisible('#suggest')) && (await page.isVisible('#retry')), 'there is nothing to suggest');
     page.problems.length = 0; // the status 400
   },
@@ -276,6 +282,40 @@ const uses = {
       await page.textContent('#confidence'),
     );
   },
+  'two candidates side by side: at the named price, the first costs as much as the second': async page => {
+    const boxes = await page.$$('#candidates tr.row input');
+    await boxes[0].check();
+    await boxes[1].check();
+    await page.waitForFunction(() => document.querySelectorAll('#t-compare tbody tr').length > 5);
+    const table = await page.$$eval('#t-compare tbody tr', rows => rows.map(tr => [...tr.cells].map(c => c.textContent))),
+      row = name => table.find(cells => cells[0].startsWith(name)),
+      number = text => Number(/[\d.]+/.exec(text)[0]);
+    const hours = number(row('Time')[1]),
+      even = number(row('Costs the same')[1]),
+      other = number(row('Cost')[2]);
+    yes(/ h$/.test(row('Time')[1]) && Math.abs((hours * even) / other - 1) < 0.02, `${hours} h at ${even} USD/h are not ${other} USD`);
+  },
+  'the queue of a facility, its jobs in a row and its charge': async (page, browser, url) => {
+    const query = 'model=gpt2-xl&tokens=10B&max_devices=64&clusters=polaris'; // no price is known there, so the best is the fastest
+    await page.goto(url + '?model=gpt2-xl&data=10B&unit=tokens&max_devices=64&clusters=polaris');
+    await settled(page);
+    const best = await page.evaluate(q => fetch('/api/rank?' + q).then(r => r.json()), query).then(a => a.ranking[0]),
+      words = `${best.queue}, ${best.jobs_in_a_row} jobs in a row, ${Number(best.charge.toPrecision(3))} node-hours`;
+    const marks = await page.evaluate(() => Chart.getChart('c-intervals').scales.x.ticks.length);
+    yes(marks >= 3 && marks <= 8, marks + ' ticks on the axis of one interval');
+    yes(!(await page.isVisible('#c-pareto')), 'time against money without a price');
+    equal(best.queue, 'prod', 'queue'); // of 16 nodes; the class small has jobs of up to three hours
+    equal(best.jobs_in_a_row, Math.ceil(best.job.time_s / 10800), 'jobs');
+    yes((await page.textContent('#sentence')).includes(' on polaris '), await page.textContent('#sentence'));
+    yes((await page.textContent('#facts')).includes('Queue' + words), await page.textContent('#facts'));
+    await page.click('#candidates tr.row .open');
+    await drawnDetail(page);
+    yes((await page.textContent('.panel .facts')).includes('Queue' + words), await page.textContent('.panel .facts'));
+    const script = page.waitForEvent('download');
+    await page.click('#get-script');
+    yes(fs.readFileSync(await (await script).path(), 'utf8').includes('#PBS -q prod'), 'the script has no queue');
+    await checkView(page, 'queue');
+  },
   'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
     await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
     await settled(page);
@@ -364,26 +404,34 @@ const uses = {
     if (!process.env.CENTIMANI_SITE) equal(blocked, 'script-src-elem', 'blocked');
     await strict.context().close();
   },
-  'the first question is asked once': async (page, browser, url) => {
-    const seen = [],
-      other = await browser.newContext(),
-      first = await other.newPage();
-    let asked = '';
-    first.on('request', request => {
-      const { pathname, searchParams } = new URL(request.url());
-      seen.push(pathname);
-      if (pathname === '/api/rank') asked = [...searchParams].map(pair => pair.join('=')).sort().join('&');
-    });
-    await first.goto(url);
-    await settled(first);
-    if (!process.env.CENTIMANI_SITE) {
-      const header = fs.readFileSync(path.join(__dirname, '../../src/serve/serve.h'), 'utf8'),
-        prepared = /CM__FIRST_QUESTION "(.*)"/.exec(header)[1];
-      equal(asked, prepared.split('&').sort().join('&'), 'the question that the server prepares');
-      equal(seen.filter(p => p === '/api/rank').length, 1, 'requests for a ranking');
-      yes(seen.indexOf('/chart.js') > seen.indexOf('/api/rank'), 'the chart library was loaded first: ' + seen.join());
+  'the page comes with the answer to the question of its address': async (page, browser, url) => {
+    if (process.env.CENTIMANI_SITE) return;
+    const examples = await page.evaluate(() => Question.examples.map(([, q]) => Question.toUrl(q, {}))),
+      header = fs.readFileSync(path.join(__dirname, '../../src/serve/serve.h'), 'utf8');
+    equal('?' + /CM__FIRST_QUESTION "(.*)"/.exec(header)[1], examples[0], 'the question that the server prepares');
+    // Addresses, and how many requests for a ranking the page needs.
+    const addresses = [
+      ['', 0],
+      ...examples.map(query => [query, 0]),
+      ['?model=gpt2&data=1,000,000&unit=tokens&max_devices=2&within=3d&budget=500&batch=64&carbon=56', 0],
+      ['?model=resnet18&precision=amp-fp16&optimizer=sgd&where=memory%3E20GB&devices=nvidia-l4%2Cnvidia-h100', 0],
+      ['?model=resnet18&within=90min', 1], // a deadline that only the page translates
+    ];
+    for (const [query, requests] of addresses) {
+      const seen = [],
+        other = await browser.newContext(),
+        first = await other.newPage();
+      first.on('request', request => seen.push(new URL(request.url()).pathname));
+      await first.goto(url + query);
+      await settled(first);
+      equal(seen.filter(p => p === '/api/rank').length, requests, 'requests for a ranking by ' + query);
+      const drawn = await first.evaluate(() => {
+        const chart = performance.getEntriesByType('resource').find(e => e.name.endsWith('/chart.js'));
+        return [performance.getEntriesByName('first-contentful-paint')[0].startTime, chart.startTime];
+      });
+      yes(drawn[1] > drawn[0], 'the chart library was loaded before the first frame: ' + drawn.join());
+      await other.close();
     }
-    await other.close();
   },
   'a screen reader finds names, states and news': async page => {
     equal(await page.getAttribute('#said', 'role'), 'status', 'role');

@@ -52,15 +52,23 @@ void cm__html_row(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_
 
 void cm__html_table_end(FILE *out) { fputs("</tbody></table></div>\n", out); }
 
+void cm__html_json(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        size_t plain = strcspn(text, "<");
+        fwrite(text, 1, plain, out);
+        text += plain;
+        if (!*text) return;
+        fputs("\\u003c", out); /* only strings contain it, so the data stay the same */
+    }
+}
+
 void cm__html_data(cm__ctx *ctx, FILE *out, const json_t *data)
 {
     char *text = json_dumps(data, JSON_COMPACT | JSON_REAL_PRECISION(9));
     if (!text) cm__fail(ctx, CM_ERR_MEMORY, "out of memory while writing JSON");
     fputs("<script type=\"application/json\" id=\"data\">", out);
-    for (const char *c = text; *c; c++) {
-        if (*c == '<') fputs("\\u003c", out); /* only strings contain it, so the data stay the same */
-        else putc(*c, out);
-    }
+    cm__html_json(out, text);
     fputs("</script>\n", out);
     free(text);
 }

@@ -12,6 +12,8 @@ void cm__html_text(cm__ctx *ctx, FILE *out, const char *text); /* escaped */
 void cm__html_table_begin(cm__ctx *ctx, FILE *out, const char *caption, const cm__column *columns, int32_t n_columns);
 void cm__html_row(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_columns, const char *const *cells);
 void cm__html_table_end(FILE *out);
+/* Write JSON into a script element: '<' becomes an escape, so that no text ends the element. */
+void cm__html_json(FILE *out, const char *text);
 /* Write <script type="application/json" id="data">. Data that contain "</script>" are escaped. */
 void cm__html_data(cm__ctx *ctx, FILE *out, const json_t *data);
 

@@ -94,11 +94,19 @@ static const struct {
 };
 #define SECTIONS (sizeof sections / sizeof *sections)
 
+static bool has_prices(const cm__page_report *p)
+{
+    for (int32_t i = 0; i < cm__page_placed(p); i++)
+        if (!isnan(cm__page_entry(p, i)->samples_per_usd)) return true;
+    return false;
+}
+
 /* Plans fix the batch size, so a job has no curve over batch sizes, and one of its own over numbers of devices. */
 static bool has_section(const cm__page_report *p, size_t i)
 {
     if (sections[i].of_details && !p->n_details) return false;
     if (sections[i].table == cm__page_counts) return p->job != NULL;
+    if (sections[i].table == prices) return has_prices(p);
     return !p->job || (sections[i].table != cm__page_batch && sections[i].table != cm__page_scaling);
 }
 
@@ -218,6 +226,12 @@ static const char *achieved(cm__ctx *ctx, const cm__page_report *p, const cm_ran
                       isnan(e->usd) ? "" : cm__format(ctx, " for %s USD", cm__page_number(ctx, e->usd)), job);
 }
 
+static const char *place_of(cm__ctx *ctx, const cm_job_entry *job)
+{
+    if (job && job->provider) return cm__format(ctx, " at %s", job->provider);
+    return job && job->cluster && !strchr(job->cluster, '=') ? cm__format(ctx, " on %s", job->cluster) : "";
+}
+
 static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     if (!cm__page_placed(p)) {
@@ -233,13 +247,15 @@ static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
     cm__html_text(ctx, out, cm__format(ctx, "%s%s%s %s %s%s. 90 %% interval %s to %s %s.",
                                        many ? cm__format(ctx, "%d x ", job->n) : "",
                                        cm_device_get_info(best->device)->name,
-                                       job && job->provider ? cm__format(ctx, " at %s", job->provider) : "",
+                                       place_of(ctx, job),
                                        many ? "train" : "trains", p->model, achieved(ctx, p, best),
                                        cm__page_number(ctx, best->interval[0]), cm__page_number(ctx, best->interval[1]),
                                        unit_of(p)));
     if (close)
         fprintf(out, " Too close to call: the %s of %d other candidate%s overlap%s it.",
                 close > 1 ? "intervals" : "interval", close, close > 1 ? "s" : "", close > 1 ? "" : "s");
+    const char *place = job ? cm__place_sentence(ctx, job) : NULL;
+    if (place) cm__html_text(ctx, out, cm__format(ctx, " %s", place));
     fputs("</p>\n", out);
 }
 

@@ -44,7 +44,7 @@ static const char *duration_like(cm__ctx *ctx, double s, double like_s)
     return cm__format(ctx, value < 999.5 ? "%.3g %s" : "%.0f %s", value, u->name);
 }
 
-static const char *duration(cm__ctx *ctx, double s) { return duration_like(ctx, s, s); }
+const char *cm__duration_text(cm__ctx *ctx, double s) { return duration_like(ctx, s, s); }
 
 /* The unit of a table's times: hours, or a smaller one if the best entry takes less than six minutes. */
 static const time_unit *table_unit(const cm__job_report *r)
@@ -151,9 +151,22 @@ static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     const char *cost = isnan(best->cost_usd) ? "" : cm__format(ctx, ", %s USD", number(ctx, best->cost_usd));
     fprintf(out, "Best by %s: %d x %s (%s), %s (90 %% interval %s to %s)%s.\n",
             cm_objective_name(cm_job_get_info(r->job)->objective), best->n, cm_device_get_info(best->at.device)->name,
-            place_text(ctx, best), duration(ctx, best->time_s),
+            place_text(ctx, best), cm__duration_text(ctx, best->time_s),
             duration_like(ctx, best->interval_s[0], best->time_s),
             duration_like(ctx, best->interval_s[1], best->time_s), cost);
+}
+
+const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *e)
+{
+    if (e->overhead > 0)
+        return cm__format(ctx, "Interruptions: %.2g %% of the time is added, with a checkpoint every %s.",
+                          100 * e->overhead, cm__duration_text(ctx, e->checkpoint_s));
+    if (!e->queue) return NULL;
+    bool        routed = e->queue_class && strcmp(e->queue_class, e->queue) != 0;
+    const char *class = routed ? cm__format(ctx, " (%s)", e->queue_class) : "";
+    const char *jobs = e->jobs > 1 ? cm__format(ctx, "%d jobs in a row", e->jobs) : "one job";
+    return cm__format(ctx, "Queue %s%s: %s of at most %s; %s %s.", e->queue, class, jobs,
+                      cm__duration_text(ctx, e->queue_wall_s), number(ctx, e->charge), e->charge_unit);
 }
 
 static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
@@ -165,7 +178,7 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     fprintf(out, "# the job: %s%s, global batch %lld%s\n", i->text, i->assumed ? " (assumed: --samples, --tokens)" : "",
             (long long)i->global_batch, i->batch_assumed ? " (assumed: --global-batch)" : "");
     if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
-    if (a->within_s > 0) fprintf(out, "# deadline: %s\n", duration(ctx, a->within_s));
+    if (a->within_s > 0) fprintf(out, "# deadline: %s\n", cm__duration_text(ctx, a->within_s));
     if (a->budget_usd > 0) fprintf(out, "# budget: %.0f USD\n", a->budget_usd);
     fprintf(out, "# prices: %s, per whole instance; energy of the accelerators alone; %.0f g CO2/kWh (%s)\n\n",
             cm_basis_name(a->rank.price_basis), i->g_co2_kwh, i->region);
@@ -176,6 +189,8 @@ void cm__job_text(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     print_head(ctx, r, out);
     print_answer(ctx, r, out);
     if (cm_job_placed(r->job)) {
+        const char *place = cm__place_sentence(ctx, cm_job_get_entry(r->job, 0));
+        if (place) fprintf(out, "%s\n", place);
         fputs("\nThe best number of devices at each place:\n", out);
         print_table(ctx, r, false, out);
         fputs("~ too close to call: the next may be better (90 % interval)   * nothing is faster and cheaper\n", out);

@@ -27,8 +27,7 @@ void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
     if (!isnan(r->log.total)) {
         double left = r->remaining_s;
         fprintf(out, "progress     %.0f of %.0f steps; %s at the measured speed\n", r->log.done, r->log.total,
-                left < 1 ? "done" : cm__format(ctx, left < 7200 ? "%.0f min left" : "%.3g h left",
-                                               left / (left < 7200 ? 60 : 3600)));
+                left < 1 ? "done" : cm__format(ctx, "%s left", cm__duration_text(ctx, left)));
     } else fprintf(out, "progress     %.0f steps; the log does not say how many there will be\n", r->log.done);
     cm__print_note(ctx, out, "", "verdict", 13, r->verdict);
 }

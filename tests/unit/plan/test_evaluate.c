@@ -104,11 +104,39 @@ static void estimates(void **state)
                       (double[CM_RECOMPUTES]){0.12, 0.15, 0.15});
 }
 
+static cm__best merged(bool tight, double slow_peak)
+{
+    cm_plan  first = {.tp = 8, .cp = 1, .ep = 1, .pp = 4, .micro_batch = 1, .interleave = 2}, second = first;
+    cm__best best = {.distinct = true}, other = {0};
+    second.interleave = 1;
+    second.recompute = CM_RECOMPUTE_SELECTIVE;
+    other.count = 2;
+    other.list[0] = (cm__scored){.score = 2, .peak_bytes = slow_peak, .index = 1, .plan = second};
+    other.list[1] = (cm__scored){.score = 1, .peak_bytes = 90, .tight = tight, .index = 0, .plan = first};
+    cm__best_merge(&best, &other); /* the slower one comes first, and is removed if it is not needed */
+    cm__best again = {.distinct = true};
+    cm__best_merge(&again, &best);
+    assert_int_equal(again.count, best.count);
+    assert_int_equal(best.list[0].plan.interleave, 2);
+    return best;
+}
+
+/* Of plans with the same sizes, a slower one stays in the list only if it needs less memory than a faster one that may
+   not fit. Otherwise a plan that turns out not to fit would hide all of its sizes. */
+static void same_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(merged(false, 50).count, 1);
+    assert_int_equal(merged(true, 90).count, 1);
+    assert_int_equal(merged(true, 50).count, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_form),
         cmocka_unit_test(estimates),
+        cmocka_unit_test(same_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,28 +134,9 @@ static void test_cached(void **state)
     cm__routes_free(r);
 }
 
-/* The prepared answer is in the cache, whatever the order of the keys. */
-static void test_prepared(void **state)
-{
-    (void)state;
-    cm__routes *r = cm__routes_new(&options, NULL);
-    cm__reply   reply;
-    cm__query   q = {.path = "/api/rank", .value = value,
-                     .request = "objective=cost&model=resnet50&max_hours=24&epochs=90&samples=1281167"};
-    asked = ends_with = 0;
-    cm__routes_prepare(r);
-    assert_int_equal(asked, 1);
-    cm__routes_get(r, &q, &reply);
-    assert_int_equal(reply.status, 200);
-    assert_int_equal(asked, 1);
-    free(reply.text);
-    cm__routes_free(r);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_commands), cmocka_unit_test(test_hostile),
-                                       cmocka_unit_test(test_failures), cmocka_unit_test(test_cached),
-                                       cmocka_unit_test(test_prepared)};
+                                       cmocka_unit_test(test_failures), cmocka_unit_test(test_cached)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
