@@ -62,7 +62,8 @@ static bool has_gaps(cm__dispatch *d, const cm_node *n)
     return false;
 }
 
-/* PyTorch copies channels-last parts one by one if one of them is not dense (cat_out_cuda in ATen/native/cuda/Shape.cu). */
+/* PyTorch copies channels-last parts one by one if one of them is not dense (cat_out_cuda in
+   ATen/native/cuda/Shape.cu). */
 static bool copied_parts(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);

@@ -57,13 +57,14 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, "im2col:nchw", image->dtype, false), image, &w);
 }
 
-/* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are as long
-   as nothing inside them is padded. Without padding, a part of the image is copied. */
+/* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
+   as long as nothing inside them is padded. Without padding, a part of the image is copied. */
 void cm__dispatch_pad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
-    bool             last = x->rank > 2 && cm__strides_channels_last(d->strides, n->outputs[0]), grows = false, split = false;
+    bool             last = x->rank > 2 && cm__strides_channels_last(d->strides, n->outputs[0]);
+    bool             grows = false, split = false;
     cm_poly          inner = cm__poly_const(1), outer = cm__poly_const(1);
     for (int32_t i = x->rank - 1; i >= 0; i--) { /* from the innermost dimension */
         int32_t axis = last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i;

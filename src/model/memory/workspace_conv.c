@@ -8,8 +8,8 @@
  *
  *     layout     tensor cores need channels last: other data needs copies of input, output and filter; with fewer than
  *                8 channels they are padded to 8
- *     product    1 x 1 filters multiply images of many pixels as they are; the gradient of the filter is first one product
- *                per image, in fp32
+ *     product    1 x 1 filters multiply images of many pixels as they are; the gradient of the filter is first one
+ *                product per image, in fp32
  *     Winograd   backward of 3 x 3 filters in fp32: tiles of 6 x 6 for every 4 x 4 outputs, of input, output and filter
  *     FFT        forward in fp32, images that fill a power of two: two sets of spectra of input and filter
  *     FFT tiles  backward to the input in fp32: spectra of the filter and of one or two tiles of 32 x 32 of the images
@@ -155,7 +155,8 @@ static cm__temporary full_precision(const conv *c, cm__conv_pass pass)
 static bool is_product(const conv *c)
 {
     bool point = c->r * c->s * c->filter_depth == 1 && c->unit_stride && c->groups == 1;
-    return point && c->h * c->w * c->depth >= rules->product_pixels && c->c * c->k < rules->product_channels * (c->c + c->k);
+    bool few = c->c * c->k < rules->product_channels * (c->c + c->k);
+    return point && few && c->h * c->w * c->depth >= rules->product_pixels;
 }
 
 cm__temporary cm__workspace_conv(const cm_graph *g, const cm_node *forward, cm__conv_pass pass, bool channels_last)

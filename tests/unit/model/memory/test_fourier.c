@@ -36,7 +36,8 @@ static void check(const char *trace, const double expected[4])
         if (n->op != CM_OP_FFT && n->op != CM_OP_FFT_GRAD) continue;
         cm__temporary t = cm__workspace(f, n);
         double        got = cm__temporary_at(&t, 4), want = expected[found++];
-        if (fabs(got - want) > 512 + 0.004 * want) fail_msg("transform %d: %.0f bytes, measured %.0f", found, got, want);
+        double        off = 512 + 0.004 * want;
+        if (fabs(got - want) > off) fail_msg("transform %d: %.0f bytes, measured %.0f", found, got, want);
     }
     assert_int_equal(found, 4);
     cm_footprint_free(f);
