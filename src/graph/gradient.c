@@ -276,7 +276,13 @@ void cm__gradient_permute(cm__backward *b, const cm_node *n) { same_data(b, n, C
 void cm__gradient_expand(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SUM_TO, 0); }
 void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SLICE_GRAD, 0); }
 void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
-void cm__gradient_pad(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
+
+/* PyTorch copies the part of the gradient that is not padding. */
+void cm__gradient_pad(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n), part = cm__back(b, n, CM_OP_VIEW, n->inputs[0], &dy, 1);
+    cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->inputs[0], &part, 1));
+}
 
 /* Concatenate the outputs' gradients; outputs without a gradient contribute zeros. */
 void cm__gradient_split(cm__backward *b, const cm_node *n)

@@ -29,10 +29,13 @@ void cm__gradient_unfold(cm__backward *b, const cm_node *n)
     like_input(b, n, CM_OP_UNFOLD_GRAD, (int32_t[]){dy_of(b, n)}, 1);
 }
 
-/* A transform is linear: its gradient is a transform, which reads nothing that forward computed. */
+/* A transform is linear: its gradient is a transform, which reads nothing that forward computed. PyTorch saves real
+   numbers nevertheless, for their shape (_fft_r2c in derivatives.yaml). */
 void cm__gradient_fft(cm__backward *b, const cm_node *n)
 {
-    like_input(b, n, CM_OP_FFT_GRAD, (int32_t[]){dy_of(b, n)}, 1);
+    int32_t gradient = cm__back(b, n, CM_OP_FFT_GRAD, n->inputs[0], (int32_t[]){dy_of(b, n)}, 1);
+    if (cm__is_float(cm__t(b->g, n->inputs[0])->dtype)) cm__hold(b->g, cm__kept(b, n->inputs[0]), gradient);
+    cm__give(b, n, n->inputs[0], gradient);
 }
 
 /* The gradient of the whole is copied; the part's is a copy of its part. In the whole's, the part becomes zero. */

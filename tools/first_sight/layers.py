@@ -2,8 +2,11 @@
 """layers.py - networks that are collections of layers of random sizes, each with an input of its own.
 
 One measured step gives the times of all their calls where they run, after and before other kernels; rows.py turns them
-into rows of the kernel tables. Nothing here is meant to be trained.
+into rows of the kernel tables. Nothing here is meant to be trained. `layers:listed-N` is the Nth list of convolutions in
+the file that the environment variable LAYERS names.
 """
+import json
+import os
 import random
 
 import torch
@@ -163,9 +166,17 @@ KINDS = {"conv": lambda r: convolution(r, 2), "conv1d": lambda r: convolution(r,
 COUNT = {"rnn": 1, "attention": 24, "norm": 24, "dense": 24}
 
 
+def listed(number):
+    """Each convolution is [channels, filters, sides, kernel, strides, padding, dilation, groups]."""
+    with open(os.environ["LAYERS"]) as file:
+        for i, o, sides, kernel, stride, padding, dilation, groups in json.load(file)[number]:
+            make = (nn.Conv1d, nn.Conv2d, nn.Conv3d)[len(sides) - 1]
+            yield make(i, o, kernel, stride, padding, dilation, groups, bias=False), (i, *sides)
+
+
 def network(kind, seed):
     """The module, the inputs for a batch size, the loss."""
     r = random.Random(f"{kind} {seed}")
-    pairs = [KINDS[kind](r) for _ in range(COUNT.get(kind, LAYERS))]
+    pairs = list(listed(int(seed))) if kind == "listed" else [KINDS[kind](r) for _ in range(COUNT.get(kind, LAYERS))]
     shapes = [shape for _, shape in pairs]
     return Parts([layer for layer, _ in pairs]), lambda b: tuple(torch.zeros(b, *shape) for shape in shapes), "mse"

@@ -62,6 +62,23 @@ static bool has_gaps(cm__dispatch *d, const cm_node *n)
     return false;
 }
 
+/* PyTorch copies channels-last parts one by one if one of them is not dense (cat_out_cuda in
+   ATen/native/cuda/Shape.cu). */
+static bool copied_parts(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    bool           dense = true;
+    for (int32_t i = 0; i < n->n_inputs; i++) dense = dense && cm__is_image(d, n->inputs[i], true);
+    if (dense || d->runtime == CM_RUNTIME_TORCH_COMPILE) return false;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        int32_t          part = n->inputs[i];
+        const cm_tensor *x = cm__t(d->g, part);
+        cm_poly          pixels = cm__poly_mul(cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, x->rank - 2));
+        cm__call_map(d, node, "copy:part", part, -1, part, pixels, cm__poly_dim(x->dims[1]));
+    }
+    return true;
+}
+
 /* Concatenation along an axis: the dimensions before the axis are the rows. */
 static void joined(cm__dispatch *d, int32_t node)
 {
@@ -71,6 +88,7 @@ static void joined(cm__dispatch *d, int32_t node)
     int32_t          axis = (int32_t)(given < 0 ? given + y->rank : given);
     bool             channels = axis == 1 && cm__strides_channels_last(d->strides, n->outputs[0]);
     if (axis < 0 || axis > y->rank) axis = 0;
+    if (channels && copied_parts(d, node)) return;
     cm_poly outer = channels ? cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, y->rank - 2))
                              : cm__poly_product(y->dims, axis);
     cm_poly inner = channels ? cm__poly_dim(y->dims[1]) : cm__poly_product(y->dims + axis, y->rank - axis);

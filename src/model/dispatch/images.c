@@ -57,6 +57,27 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, "im2col:nchw", image->dtype, false), image, &w);
 }
 
+/* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
+   as long as nothing inside them is padded. Without padding, a part of the image is copied. */
+void cm__dispatch_pad(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
+    bool             last = x->rank > 2 && cm__strides_channels_last(d->strides, n->outputs[0]);
+    bool             grows = false, split = false;
+    cm_poly          inner = cm__poly_const(1), outer = cm__poly_const(1);
+    for (int32_t i = x->rank - 1; i >= 0; i--) { /* from the innermost dimension */
+        int32_t axis = last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i;
+        cm_poly have = cm__poly_dim(x->dims[axis]), get = cm__poly_dim(y->dims[axis]);
+        cm_poly least = cm__poly_at(&have, 1) < cm__poly_at(&get, 1) ? have : get;
+        *(split ? &outer : &inner) = cm__poly_mul(split ? outer : inner, least);
+        grows |= cm__poly_at(&get, 1) > cm__poly_at(&have, 1);
+        split |= cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
+    }
+    if (grows) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_map(d, node, split ? "copy:part" : "copy", n->outputs[0], -1, n->outputs[0], outer, inner);
+}
+
 /* Kernels of PyTorch by mode, for one, two and three dimensions. Those that do not exist have the next simpler one. */
 static const char *const kinds[CM__MODES][3] = {
     [CM__MODE_NEAREST] = {"nearest1d", "nearest", "nearest"},

@@ -184,33 +184,60 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
 
-/* Sums a gradient over broadcast dimensions: all but the channels for a convolution's bias, otherwise the leading
-   dimensions, or all but the leading ones. */
+/* The dimensions of a sum in the order of memory, joined where neighbours are both kept or both summed. */
+typedef struct runs {
+    cm_poly size[CM__RANK_MAX + 1];
+    bool    kept[CM__RANK_MAX + 1];
+    int32_t count;
+} runs;
+
+static void join(runs *r, cm_dim dim, bool kept)
+{
+    if (cm__dim_is(dim, 1)) return;
+    if (r->count && r->kept[r->count - 1] == kept)
+        r->size[r->count - 1] = cm__poly_mul(r->size[r->count - 1], cm__poly_dim(dim));
+    else {
+        r->size[r->count] = cm__poly_dim(dim);
+        r->kept[r->count++] = kept;
+    }
+}
+
+/* x is summed to the shape of y, which was broadcast: its dimensions are the last ones of x, or 1. */
+static runs runs_of(const cm_tensor *x, const cm_tensor *y, bool channels_last)
+{
+    runs r = {.count = 0};
+    for (int32_t i = 0; i < x->rank; i++) {
+        int32_t from = channels_last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i, at = from - (x->rank - y->rank);
+        join(&r, x->dims[from], at >= 0 && cm__dim_same(x->dims[from], y->dims[at]));
+    }
+    return r;
+}
+
+/* Sums a gradient over broadcast dimensions. */
+static void sum_of_runs(cm__dispatch *d, int32_t node, const runs *r)
+{
+    cm_poly one = cm__poly_const(1), all = one;
+    bool    first = r->count && r->kept[0];
+    for (int32_t i = 0; i < r->count; i++) all = cm__poly_mul(all, r->size[i]);
+    if (r->count == 3 && !first) reduction(d, node, "sum:nchw", r->size[0], r->size[1], r->size[2]);
+    else if (r->count == 3) reduction(d, node, "sum", r->size[0], r->size[1], r->size[2]);
+    else if (r->count == 2 && first) reduction(d, node, "sum", r->size[0], r->size[1], one);
+    else if (r->count == 2) reduction(d, node, "sum", one, r->size[0], r->size[1]);
+    else reduction(d, node, "sum", one, all, one);
+}
+
+/* The bias of a convolution is broadcast over images and pixels. */
 void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
-    bool             channels = cm__class(forward) == CM_CLASS_CONV && x->rank >= 3;
-    cm_poly          one = cm__poly_const(1);
-    if (channels) {
-        cm_poly images = cm__poly_dim(x->dims[0]), pixels = cm__poly_product(x->dims + 2, x->rank - 2),
-                kept = cm__poly_dim(x->dims[1]);
-        if (cm__strides_channels_last(d->strides, n->inputs[0]))
-            reduction(d, node, "sum", one, cm__poly_mul(images, pixels), kept);
-        else reduction(d, node, "sum:nchw", images, kept, pixels);
-        return;
-    }
-    int32_t keep = 0; /* number of trailing dimensions that are kept */
-    while (keep < y->rank && keep < x->rank && cm__dim_same(y->dims[y->rank - 1 - keep], x->dims[x->rank - 1 - keep]))
-        keep++;
-    int32_t lead = x->rank - keep;
-    if (keep) reduction(d, node, "sum", one, cm__poly_product(x->dims, lead), cm__poly_product(x->dims + lead, keep));
-    else {
-        int32_t same = 0; /* number of leading dimensions that are kept */
-        while (same < y->rank && same < x->rank && cm__dim_same(y->dims[same], x->dims[same])) same++;
-        reduction(d, node, "sum", cm__poly_product(x->dims, same), cm__poly_product(x->dims + same, x->rank - same),
-                  one);
-    }
+    bool             last = x->rank >= 3 && cm__strides_channels_last(d->strides, n->inputs[0]);
+    cm_dim           dims[CM__RANK_MAX];
+    cm_tensor        channels = {.rank = x->rank, .dims = dims};
+    for (int32_t i = 0; i < x->rank; i++) dims[i] = cm__fixed(1);
+    if (x->rank > 1) dims[1] = x->dims[1];
+    runs r = runs_of(x, cm__class(forward) == CM_CLASS_CONV && x->rank >= 3 ? &channels : y, last);
+    sum_of_runs(d, node, &r);
 }
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */

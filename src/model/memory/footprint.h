@@ -104,6 +104,11 @@ double cm__library_bytes(const cm_device *device, cm_runtime runtime);
 cm__temporary cm__workspace_recurrent(const cm_footprint *f, const cm_node *n);
 void          cm__recurrent_pieces(cm_footprint *f, const int32_t *piece_of);
 
+/* fourier.c: what a Fourier transform allocates while it runs; and gradients of real numbers that are parts of complex
+   ones. */
+cm__temporary cm__workspace_fourier(const cm_footprint *f, const cm_node *n);
+void          cm__fourier_pieces(cm_footprint *f, const int32_t *piece_of);
+
 /* memory.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
 

@@ -291,6 +291,7 @@ static void find_whole(cm_footprint *f)
     gather_pieces(f, piece_of);
     add_in_place(f, piece_of);
     cm__recurrent_pieces(f, piece_of);
+    cm__fourier_pieces(f, piece_of);
     cm__fused_pieces(f, piece_of);
     if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);

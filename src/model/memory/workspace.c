@@ -102,6 +102,8 @@ static cm__temporary conv_weight(const cm_footprint *f, const cm_node *n) { retu
 
 static cm__temporary recurrent(const cm_footprint *f, const cm_node *n) { return cm__workspace_recurrent(f, n); }
 
+static cm__temporary fourier(const cm_footprint *f, const cm_node *n) { return cm__workspace_fourier(f, n); }
+
 typedef cm__temporary rule(const cm_footprint *f, const cm_node *n);
 
 static rule *const rules[CM_OPS] = {

@@ -17,7 +17,7 @@ typedef struct cm__cudnn_rules {
     double      winograd_channels, winograd_product;
     double      fft_channels, fft_product, fft_side_most, fft_filled;
     double      fft_tiles_channels, fft_tiles_side;
-    double      fft_outputs, padded_channels;
+    double      fft_outputs, padded_channels, product_pixels, product_channels, volume_channels;
 } cm__cudnn_rules;
 
 extern const cm__cudnn_rules cm__cudnn_versions[];

@@ -120,6 +120,19 @@ static void logarithm_of_a_sum(void **state)
           "reduce forward var fp32 2,5,1");
 }
 
+/* Gradients of what was broadcast: one number per channel, per image and channel, per column. */
+static void sums_of_broadcast_numbers(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::relu", "[[1,0],4,8,8]", "[4,1,1]", "[[1,0],4,8,8]", ""), FP32, 2,
+          "reduce forward sum:nchw fp32 2,4,64");
+    MAKES(ONE("aten::relu", "[[1,0],4,8,8]", "[8]", "[[1,0],4,8,8]", ""), FP32, 2, "reduce forward sum fp32 1,64,8");
+    MAKES(ONE("aten::relu", "[3,4,8,8]", "[3,4,1,1]", "[3,4,8,8]", ""), FP32, 2, "reduce forward sum fp32 12,64,1");
+    MAKES(ONE("aten::relu", "[3,4,8,8]", "[3,1,1,8]", "[3,4,8,8]", ""), FP32, 2, "reduce forward sum fp32 3,32,8");
+    MAKES(ONE("aten::relu", "[3,4,8,8]", "[1]", "[3,4,8,8]", ""), FP32, 2, "reduce forward sum fp32 1,768,1",
+          "reduce forward sum fp32 1,768,1"); /* one is the sum of the results */
+}
+
 /* v[6, 5] by rows, with a length for each. */
 static void weights_of_given_length(void **state)
 {
@@ -134,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_without_statistics), cmocka_unit_test(a_batch_norm_of_rows),
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
-                                       cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(weights_of_given_length)};
+                                       cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
+                                       cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 #include "graph/strides.h"
+#include "import/import.h"
 #include "model/memory/footprint.h"
 
 #define MIB (1024.0 * 1024)
@@ -98,13 +100,53 @@ static void test_channels_last(void **state)
     cm_graph_free(g);
 }
 
+static double of_net(const char *net, cm_precision precision, cm__conv_pass pass, double batch)
+{
+    cm_diag         diag = {0};
+    cm_load_options load = {0};
+    cm_graph       *step;
+    cm__ctx        *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = cm__import_net(ctx, "test", net, strlen(net), &load);
+    cm__finish(g, CM_FUSE_NONE);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = precision}, &step, NULL), CM_OK);
+    int32_t i = 0;
+    while (step->nodes[i].op != CM_OP_CONV) i++;
+    cm__temporary t = cm__workspace_conv(step, &step->nodes[i], pass, false);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    return cm__temporary_at(&t, batch);
+}
+
+/* 1 x 1 filters multiply channels-first images as they are: cuDNN allocated 272 bytes forward, and for the gradient of
+   the filter 131,072: 4 images x 64 x 128 numbers in fp32. Few pixels of many channels are copied. */
+static void test_products(void **state)
+{
+    (void)state;
+    const char *net = "input x 64 118 118\nconv 128 1 bias=off\n"; /* about as many pixels as 24 x 24 x 24 */
+    assert_true(of_net(net, CM_PRECISION_BF16, CM__CONV_FORWARD, 4) == 0);
+    assert_true(of_net(net, CM_PRECISION_BF16, CM__CONV_WEIGHT, 4) == 131072);
+    assert_true(of_net("input x 512 7 7\nconv 512 1 bias=off\n", CM_PRECISION_BF16, CM__CONV_FORWARD, 4) > 0);
+}
+
+/* 12 channels are padded to 16 in 16 bits, and not in tf32. For 2 volumes of 64 x 64 x 64, cuDNN allocated 33,568,272
+   bytes and 50,347,216: images of 1,024 x 256 have as many numbers. */
+static void test_padded_copies(void **state)
+{
+    (void)state;
+    const char *net = "input x 12 1024 256\nconv 12 3 pad=1 bias=off\n";
+    near(of_net(net, CM_PRECISION_BF16, CM__CONV_FORWARD, 2), 33568272 / MIB);
+    near(of_net(net, CM_PRECISION_TF32, CM__CONV_FORWARD, 2), 50347216 / MIB);
+}
+
 /* A rule that data/workspaces.tsv does not have would be 0. */
 static void test_rules_are_complete(void **state)
 {
     const cm__cudnn_rules *r = &cm__cudnn_versions[0];
     const double           all[] = {r->winograd_channels, r->winograd_product, r->fft_channels,   r->fft_product,
                                     r->fft_side_most,     r->fft_filled,       r->fft_tiles_channels,
-                                    r->fft_tiles_side,    r->fft_outputs,      r->padded_channels};
+                                    r->fft_tiles_side,    r->fft_outputs,      r->padded_channels, r->product_pixels,
+                                    r->product_channels,  r->volume_channels};
     (void)state;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) assert_true(all[i] > 0);
 }
@@ -116,6 +158,8 @@ int main(void)
         cmocka_unit_test(test_small_batch),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_channels_last),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_padded_copies),
         cmocka_unit_test(test_rules_are_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
