@@ -90,8 +90,9 @@ void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 
 /* ---- backward ----------------------------------------------------------------------------------------------------- */
 
-/* An autograd function computes the gradients of all its inputs before it frees what it saved: the factors of a product
-   live until both gradients exist (torch/csrc/autograd: release_variables() after apply()). */
+/* An autograd function computes the gradients of all its inputs before it frees what forward saved: the factors of an
+   elementwise product live until both gradients exist (torch/csrc/autograd: release_variables() after apply()). Other
+   operators read what they saved in the last of their nodes anyway. */
 static void hold_saved(cm_footprint *f, cm__ctx *scratch)
 {
     const cm_graph *g = f->step;
@@ -99,12 +100,14 @@ static void hold_saved(cm_footprint *f, cm__ctx *scratch)
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         const cm_node *n = &g->nodes[i], *next = n + 1;
         bool           same = i + 1 < g->n_nodes && n->phase == CM_BACKWARD && n->source >= 0 &&
-                              next->phase == CM_BACKWARD && next->source == n->source;
+                              next->phase == CM_BACKWARD && next->source == n->source &&
+                              g->nodes[n->source].op == CM_OP_MUL;
         last[i] = same ? last[i + 1] : i;
     }
     for (int32_t p = 0; p < f->n_pieces; p++) {
         cm__piece *x = &f->pieces[p];
-        if (x->born >= 0 && x->dies > x->born && x->dies < g->n_nodes) x->dies = last[x->dies];
+        bool       saved = x->born >= 0 && x->dies < g->n_nodes && g->nodes[x->born].phase != CM_BACKWARD;
+        if (saved && x->dies > x->born) x->dies = last[x->dies];
     }
 }
 
