@@ -138,7 +138,7 @@ Why published plans are not among the best:
   among our five best in 8 of 26 recipes, with the first two in 11, with all three in 15, and in 20 since `--async-tp` hides nothing
   between nodes. All four were found by looking at these recipes, so that the count is not evidence at first sight. It is 19 since the
   search also finds plans that recompute some layers and plans with a SwiGLU that Megatron-LM does not store: published plans that
-  are 2 % slower than the best are then at place 6. One published plan was predicted to be 1 % faster than our best one, which the
+  are 2 % slower than the best are then at place 6. It is 18 since `--async-tp` hides no more than the products last. One published plan was predicted to be 1 % faster than our best one, which the
   search had missed; it is our best plan now.
 - **Memory.** The last two columns are the published plan with the recomputation that the source states, whether or not we predict it
   to fit. It is then at most {100 * NEAR:.0f} % slower than our best plan in {near} of {len(lines)} recipes.

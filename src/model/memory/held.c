@@ -88,7 +88,7 @@ void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
     }
 }
 
-/* ---- backward ----------------------------------------------------------------------------------------------------- */
+/* ---- backward --------------------------------------------------------------------------------------------------- */
 
 /* An autograd function computes the gradients of all its inputs before it frees what forward saved: the factors of an
    elementwise product live until both gradients exist (torch/csrc/autograd: release_variables() after apply()). Other
@@ -121,8 +121,8 @@ static void hold_outputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scra
         if (g->nodes[i].phase == CM_BACKWARD && g->nodes[i].block >= 0) last[g->nodes[i].block] = i;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
-        bool           ends = n->phase == CM_RECOMPUTE && n->block >= 0 && n->outputs[0] >= 0 &&
-                              (i + 1 == g->n_nodes || g->nodes[i + 1].phase != CM_RECOMPUTE || g->nodes[i + 1].block != n->block);
+        bool           more = i + 1 < g->n_nodes && n[1].phase == CM_RECOMPUTE && n[1].block == n->block;
+        bool           ends = n->phase == CM_RECOMPUTE && n->block >= 0 && n->outputs[0] >= 0 && !more;
         int32_t        at = ends ? piece_of[cm__t(g, n->outputs[0])->storage] : -1;
         if (at >= 0 && f->pieces[at].dies < last[n->block]) f->pieces[at].dies = last[n->block];
     }

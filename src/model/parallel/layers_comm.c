@@ -146,7 +146,8 @@ static const sum_parts *product_times(const cm__making *k, cm__ctx *ctx)
     const double *node_s = node_times(k, ctx);
     sum_parts    *product = cm__alloc_array(ctx, (size_t)l->n_sums + 1, sizeof *product);
     double       *gathered[2];
-    for (int back = 0; back < 2; back++) gathered[back] = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof(double));
+    for (int back = 0; back < 2; back++)
+        gathered[back] = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *gathered[back]);
     for (int32_t i = 0; i < k->g->n_nodes; i++)
         if (l->gathered_for[i] >= 0) gathered[k->g->nodes[i].phase == CM_BACKWARD][l->gathered_for[i]] += node_s[i];
     for (int32_t i = 0; i < l->n_sums; i++)
