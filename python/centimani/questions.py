@@ -88,8 +88,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -196,8 +195,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -275,8 +273,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -353,8 +350,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -437,8 +433,7 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -547,8 +542,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -622,8 +616,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
@@ -690,8 +683,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
-    fused_kernels: eager PyTorch with fused kernels for rotary positions, activations and norms, as Liger and Unsloth
-        have them
+    fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME

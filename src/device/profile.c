@@ -53,7 +53,7 @@ static bool same_cost(const json_t *a, const json_t *b)
     return true;
 }
 
-/* Host costs are merged by runtime and kind: an entry replaces the base's entry of both; other entries are kept. */
+/* Host costs and reserved memory are merged by runtime and kind: an entry replaces the base's entry of both; other entries are kept. */
 static int merge_costs(json_t *tree, const char *key, json_t *over)
 {
     const json_t *base = json_object_get(tree, key);
@@ -75,7 +75,8 @@ void cm__json_merge(cm__ctx *ctx, json_t *tree, const json_t *over)
     int         failed = 0;
     json_object_foreach((json_t *)(uintptr_t)over, key, value) {
         if (json_is_null(value)) json_object_del(tree, key);
-        else if (json_is_array(value) && strcmp(key, "host") == 0) failed |= merge_costs(tree, key, value);
+        else if (json_is_array(value) && (strcmp(key, "host") == 0 || strcmp(key, "reserve") == 0))
+            failed |= merge_costs(tree, key, value);
         else if (!is_group(value)) failed |= json_object_set(tree, key, value);
         else {
             if (!is_group(json_object_get(tree, key))) failed |= json_object_set_new(tree, key, json_object());

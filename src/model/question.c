@@ -259,6 +259,12 @@ cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag 
     return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), EXACTLY, use, diag);
 }
 
+double cm__step_allocatable(const cm_step *s, double capacity_bytes)
+{
+    const cm_footprint *f = s->footprint;
+    return f ? cm__allocatable_bytes(f->device, f->options.runtime, f->step, capacity_bytes) : capacity_bytes;
+}
+
 cm_status cm_step_reserved(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     int64_t at_once;

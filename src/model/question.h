@@ -26,6 +26,9 @@ typedef struct cm__shared_step {
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
 
+/* The most bytes of a memory with this capacity that the runtime's allocator can have reserved. */
+double cm__step_allocatable(const cm_step *step, double capacity_bytes);
+
 /* As cm_step_memory(), with the usual loss only: use->fits is true if the step surely fits. */
 cm_status cm__step_sure_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
 

@@ -100,7 +100,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     if (!main || !main->capacity_bytes.known)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
     m->reserve_bytes = cm__library_bytes(device, runtime);
-    m->capacity_bytes = main->capacity_bytes.value * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
+    m->capacity_bytes = cm__allocatable_bytes(device, runtime, step, main->capacity_bytes.value);
     m->whole = cm__execution_applies(device, runtime);
     m->part = cm__part_map(ctx, step);
     m->units = cm__units_of(ctx, step);

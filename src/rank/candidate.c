@@ -6,11 +6,11 @@
 #include "rank/rank.h"
 
 /* Stores how much memory is missing for one sample, or for the requested batch. */
-static void note_lack(cm__rank_device *d, const cm_memory_use *use)
+static void note_lack(cm__rank_device *d, const cm_step *step, const cm_memory_use *use)
 {
     int32_t          at = cm_device_placement(d->device, CM_CATEGORY_WEIGHTS_BIASES).memory;
     const cm_memory *memory = at >= 0 ? cm_device_memory(d->device, at) : cm_device_main_memory(d->device);
-    d->capacity_bytes = memory ? memory->capacity_bytes.value * (1 - CM__HEADROOM) - use->context_bytes : NAN;
+    d->capacity_bytes = memory ? cm__step_allocatable(step, memory->capacity_bytes.value) : NAN;
     d->entry.peak_bytes = use->peak_bytes;
     d->states_bytes = use->categories[CM_CATEGORY_WEIGHTS_BIASES] + use->categories[CM_CATEGORY_GRADIENTS] +
                       use->categories[CM_CATEGORY_ALGORITHM];
@@ -35,7 +35,7 @@ cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_ste
     if (status) return status;
     d->entry.fits = use.fits;
     d->entry.peak_bytes = use.peak_bytes;
-    if (!use.fits) note_lack(d, &use);
+    if (!use.fits) note_lack(d, step, &use);
     bool explains = cm_device_get_info(d->device)->style != CM_STYLE_KERNELS; /* the device explains why nothing fits */
     return use.fits || r->options.batch || explains ? cm_step_time(step, batch, &d->entry.prediction, &d->diag) : CM_OK;
 }

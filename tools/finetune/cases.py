@@ -14,6 +14,11 @@ MODELS = {  # family, layers, hidden, heads, key/value heads, width of a head, i
     "qwen2.5-7b": ("qwen2", 28, 3584, 28, 4, 128, 18944, 152064, 0),
     "mistral-7b": ("llama", 32, 4096, 32, 8, 128, 14336, 32000, 0),
     "llama-3.1-8b": ("llama", 32, 4096, 32, 8, 128, 14336, 128256, 0),
+    "tinyllama-1.1b": ("llama", 22, 2048, 32, 4, 64, 5632, 32000, 0),
+    "smollm2-1.7b": ("llama", 24, 2048, 32, 32, 64, 8192, 49152, 1),
+    "qwen2.5-3b": ("qwen2", 36, 2048, 16, 2, 128, 11008, 151936, 1),
+    "yi-6b": ("llama", 32, 4096, 32, 4, 128, 11008, 64000, 0),
+    "llama-2-7b": ("llama", 32, 4096, 32, 32, 128, 11008, 32000, 0),
 }
 
 
@@ -81,3 +86,20 @@ CASES = [
     full("qwen2.5-0.5b", 4, 2048), lora("qwen2.5-7b", 1, 4096, "all-linear", 32, recompute=True),
     full("llama-3.2-1b", 2, 2048, "amp-bf16"), qlora("llama-3.1-8b", 1, 8192, "all-linear", 64),
 ]
+
+# A second list, of models and settings that the first does not have.
+MORE = [
+    lora("tinyllama-1.1b", 8, 2048), full("smollm2-1.7b", 4, 2048), qlora("qwen2.5-3b", 4, 2048),
+    lora("yi-6b", 2, 2048, "all-linear", 32), full("tinyllama-1.1b", 8, 1024, "amp-bf16"),
+    qlora("llama-2-7b", 4, 1024, "qkv", 8), lora("qwen2.5-3b", 4, 1024, "attention", precision="amp-bf16", dropout=0.05),
+    full("qwen2.5-3b", 4, 1024, recompute=True), lora("llama-2-7b", 4, 2048, recompute=True),
+    qlora("tinyllama-1.1b", 8, 2048, precision="bf16", recompute=False), lora("smollm2-1.7b", 2, 8192, recompute=True),
+    full("smollm2-1.7b", 8, 1024, "amp-bf16", True), lora("yi-6b", 8, 512, wide=True),
+    qlora("yi-6b", 1, 8192, "all-linear", 16), full("tinyllama-1.1b", 2, 8192, recompute=True),
+    lora("qwen2.5-3b", 1, 8192, "all-linear", 64, recompute=True), qlora("smollm2-1.7b", 8, 1024, "attention", 32),
+    lora("llama-2-7b", 2, 1024, "all-linear", 16, "amp-bf16"), full("qwen2.5-3b", 2, 2048),
+    lora("tinyllama-1.1b", 4, 512, "all-linear", dropout=0.1), qlora("qwen2.5-3b", 2, 1024, recompute=False),
+    full("yi-6b", 1, 2048, recompute=True), lora("smollm2-1.7b", 16, 512, "attention", 8),
+    full("smollm2-1.7b", 2, 4096), qlora("llama-2-7b", 2, 4096), lora("yi-6b", 1, 4096, precision="amp-bf16", recompute=True),
+]
+LISTS = {"a": CASES, "b": MORE}

@@ -13,7 +13,7 @@ import time
 
 import torch
 
-from cases import CASES, MODELS
+from cases import LISTS, MODELS
 from network import Network
 
 WARM, TIMED = 3, 8
@@ -85,13 +85,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", type=float, default=600, help="seconds after which no further case is begun")
     parser.add_argument("-o", "--out", default="measured.tsv")
+    parser.add_argument("--list", default="a", choices=LISTS, help="list of cases.py")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     asked, begin, seen = parser.parse_args(), time.time(), set()
     seen = done(asked.out)
     with open(asked.out, "a", encoding="utf-8") as out:
         if not seen:
             out.write("case\tstep_s\tkernel_s\tallocated\treserved\n")
-        for case in CASES:
+        for case in LISTS[asked.list]:
             if case.name in seen or asked.only not in case.name or time.time() - begin > asked.budget:
                 continue
             row = row_of(case)

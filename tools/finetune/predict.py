@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""predict.py - predictions of the fine-tuning steps of cases.py: predict.py build/centimani > predicted.tsv"""
+"""predict.py - predictions of the fine-tuning steps of cases.py: predict.py build/centimani [DEVICE [LIST]] > predicted.tsv"""
 import json
 import subprocess
 import sys
 
-from cases import CASES
+from cases import LISTS
 
 
 def answer(program, command, case, device):
@@ -18,8 +18,9 @@ def answer(program, command, case, device):
 
 def main():
     program, device = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "nvidia-h200"
+    cases = LISTS[sys.argv[3] if len(sys.argv) > 3 else "a"]
     print("case\tstep_s\tlow_s\thigh_s\tdevice_s\thost_s\tpeak_bytes")
-    for case in CASES:
+    for case in cases:
         t, m = answer(program, "predict", case, device), answer(program, "memory", case, device)
         low, high = t["interval_s"]
         print(f"{case.name}\t{t['step_time_s']:.6f}\t{low:.6f}\t{high:.6f}\t{t['device_time_s']:.6f}\t"

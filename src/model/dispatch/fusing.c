@@ -35,9 +35,25 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;
 }
 
+/* An activation function, or the product of one with what it gates. */
+static bool is_gated(const cm_graph *g, const cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+    bool           gated = cm__ops[forward->op].gate;
+    for (int32_t k = 0; forward->op == CM_OP_MUL && k < forward->n_inputs && !gated; k++) {
+        int32_t from = forward->inputs[k] < 0 ? -1 : cm__t(g, forward->inputs[k])->producer;
+        gated = from >= 0 && cm__ops[g->nodes[from].op].gate;
+    }
+    return gated;
+}
+
+/* The kernels that people add to eager PyTorch (--fused-kernels) are of norms and rotary positions. That the activation
+   and its product with the other half are apart shows in the peak of such runs: both factors, the product's gradient
+   and two more of the inner width (fms-acceleration). */
 bool cm__in_chain(const cm_graph *g, const cm_node *n)
 {
     cm_class c = cm__class(n);
+    if (g->fused_kernels && is_gated(g, n)) return false;
     bool     adapter = g->tuned && strstr(n->name, "lora"); /* PEFT's modules are called one by one */
     return n->block >= 0 && (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_MOVEMENT) && !adapter;
 }

@@ -64,8 +64,7 @@ cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
 
 #define CM__BUFFERS_MAX 2 /* pieces that cm__shard() adds */
 
-/* The fraction of memory that fragmentation makes unusable. The simulation covers most fragmentation, but not
-   libraries' own blocks or the allocation order of a real run. */
+/* The fraction of memory that is taken to be unusable on devices whose profile has no reserved memory `outside`. */
 #define CM__HEADROOM 0.03
 
 struct cm_footprint {
@@ -112,6 +111,10 @@ void          cm__fourier_pieces(cm_footprint *f, const int32_t *piece_of);
 /* memory.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
 
+/* memory.c: the most bytes that the runtime's allocator can have reserved in a memory. If the profile does not know what
+   is outside the allocator when the memory is full, a margin of CM__HEADROOM is kept beside the context. */
+double cm__allocatable_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step, double capacity_bytes);
+
 /* memory.c: as cm_footprint_new(). Reuses the device-independent parts of `like`, a footprint of the same step under
    the same runtime, which must outlive the new one: everything if the plans are equal, otherwise what plans share.
    NULL: nothing to reuse. */
@@ -138,6 +141,15 @@ void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 /* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for a
    piece per node. last: the last node of backward. */
 void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
+
+/* held.c: lengthens the lives of modules' inputs to the end of the module. */
+void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
+
+/* held.c: lengthens the lives of what autograd functions saved, and of layers' outputs with reentrant checkpoints. */
+void cm__hold_in_backward(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
+
+/* retained.c: lengthens the life of the head's input to the end of the loss. piece_of: per tensor. */
+void cm__retain_head_input(cm_footprint *f, const int32_t *piece_of);
 
 /* shards.c: reduces pieces to the part that one device of the plan stores. */
 void cm__shard(cm_footprint *f);

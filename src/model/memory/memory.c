@@ -281,6 +281,14 @@ double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_g
     return reserve_of(device, runtime, "context") + (convolves ? reserve_of(device, runtime, "convolutions") : 0);
 }
 
+double cm__allocatable_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step, double capacity_bytes)
+{
+    bool   convolves = cm__facts_of(step).convolves;
+    double outside = reserve_of(device, runtime, "outside");
+    if (outside == 0) return capacity_bytes * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
+    return capacity_bytes - outside - (convolves ? reserve_of(device, runtime, "convolutions") : 0);
+}
+
 /* The pieces of the whole step, before a plan divides them. */
 static void find_whole(cm_footprint *f)
 {
@@ -293,6 +301,9 @@ static void find_whole(cm_footprint *f)
     cm__recurrent_pieces(f, piece_of);
     cm__fourier_pieces(f, piece_of);
     cm__fused_pieces(f, piece_of);
+    cm__retain_head_input(f, piece_of);
+    if (f->caching) cm__hold_inputs(f, piece_of, scratch);
+    if (f->caching) cm__hold_in_backward(f, piece_of, scratch);
     if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);
     add_scores(f);

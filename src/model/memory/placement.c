@@ -228,7 +228,9 @@ void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
         for (cm_category c = 0; c < CM_CATEGORIES; c++) all &= level->holds[c];
         if (all) used = use->reserved_bytes + use->context_bytes;
         use->levels[l] = (cm_level_use){level->memory, level->capacity_bytes, used};
-        double usable = level->capacity_bytes * (all && f->caching ? 1 - CM__HEADROOM : 1);
+        double usable = level->capacity_bytes;
+        if (all && f->caching)
+            usable = cm__allocatable_bytes(f->device, f->options.runtime, f->step, usable) + use->context_bytes;
         double lacking = used - usable; /* NAN: the capacity is unknown and assumed to be sufficient */
         if (lacking > 0) use->fits = false;
         if (lacking > use->shortfall_bytes) use->shortfall_bytes = lacking;

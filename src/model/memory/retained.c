@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retained.c - layer inputs that FSDP1 keeps in memory until backward has ended.
+ * retained.c - tensors that outlive their last use: layer inputs that FSDP1 keeps in memory until backward has ended,
+ * and the input of a language model's head.
  *
  * FSDP1 reshards a unit without trained weights by a hook on the unit's inputs (torch.distributed.fsdp,
  * _register_post_backward_reshard_only_hook). The hook refers to the inputs until the end of backward. With reentrant
@@ -48,5 +49,32 @@ void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last)
         if (!is_layer_input(f, x, again) || x->dies >= last) continue;
         f->pieces[f->n_pieces++] = (cm__piece){x->bytes, x->tensor, x->dies, last, x->category}; /* its gradient */
         x->dies = last;
+    }
+}
+
+/* The product that makes the logits of a loss; NULL: another operator makes them. */
+static const cm_node *head_of(const cm_graph *g, const cm_node *loss)
+{
+    int32_t from = cm__in(g, loss, 0)->producer;
+    while (from >= 0) {
+        const cm_node *n = &g->nodes[from];
+        if (cm__class(n) == CM_CLASS_GEMM) return n;
+        bool passes = n->view || n->op == CM_OP_CAST || cm__class(n) == CM_CLASS_MOVEMENT;
+        from = passes && cm__has(n, 0) ? cm__in(g, n, 0)->producer : -1;
+    }
+    return NULL;
+}
+
+/* A language model's own function computes the loss and refers to the head's input until it returns (transformers:
+   hidden_states in forward() of each model). A head that is trained stores its input anyway. */
+void cm__retain_head_input(cm_footprint *f, const int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    for (int32_t i = 0; i < f->n_nodes && cm__is_pytorch(f->options.runtime); i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           loss = n->op == CM_OP_CROSS_ENTROPY || n->op == CM_OP_FUSED_CROSS_ENTROPY;
+        const cm_node *head = loss && n->phase == CM_FORWARD && cm__has(n, 0) ? head_of(g, n) : NULL;
+        int32_t        at = head && cm__has(head, 0) ? piece_of[cm__in(g, head, 0)->storage] : -1;
+        if (at >= 0 && f->pieces[at].born >= 0 && f->pieces[at].dies < i) f->pieces[at].dies = i;
     }
 }

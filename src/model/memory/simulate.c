@@ -79,7 +79,7 @@ double cm__simulate_limit(const cm_footprint *f)
 {
     for (int32_t l = 0; l < f->n_levels; l++)
         if (f->levels[l].holds[CM_CATEGORY_EPHEMERAL] && f->levels[l].capacity_bytes > 0)
-            return f->levels[l].capacity_bytes * (1 - CM__HEADROOM) - f->context_bytes;
+            return cm__allocatable_bytes(f->device, f->options.runtime, f->step, f->levels[l].capacity_bytes);
     return INFINITY;
 }
 

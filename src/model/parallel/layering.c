@@ -139,7 +139,7 @@ static int32_t before_casts(const cm_graph *g, int32_t tensor)
 }
 
 /* The tensor that devices sum after a node; -1: none. */
-static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, bool *counted)
+static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, int32_t *counted)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     cm__division   division = cm__division_of(g, forward, split);
@@ -149,9 +149,20 @@ static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, bo
         return division == CM__ROWS || table ? n->outputs[0] : -1;
     }
     int32_t read = before_casts(g, forward->inputs[0]);
-    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS || counted[read]) return -1;
-    counted[read] = true; /* several products read one input: their gradients are added before the sum */
-    return n->outputs[0];
+    if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS) return -1;
+    /* several products read one input: their gradients are added before the sum */
+    return counted[read]++ ? -1 : n->outputs[0];
+}
+
+/* Whether a product reads what an all-gather joins: in backward the gradient of a product divided by rows, in other
+   passes the input of one divided by columns. */
+static bool reads_gathered(const cm_graph *g, const bool *split, const cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
+    if (n->view || n->phase == CM_UPDATE || cm__class(forward) != CM_CLASS_GEMM) return false;
+    cm__division division = cm__division_of(g, forward, split);
+    if (n->phase != CM_BACKWARD) return division == CM__COLUMNS;
+    return division == CM__ROWS && cm__is_input_gradient(n, forward);
 }
 
 /* What a product of backward has to do with, before casts; -1: another pass. */
@@ -179,20 +190,27 @@ static void add_sum(cm__ctx *ctx, cm__layering *l, cm__layer_sum sum)
 
 static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
 {
-    bool *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted);
+    int32_t *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted), orders[2] = {0};
+    l->gathered_for = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->gathered_for);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
+        bool           back = n->phase == CM_BACKWARD;
+        l->gathered_for[i] = -1;
         if (!cm__twin_count(l->twins, g, l->part, i)) continue;
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s->split, n, counted);
         bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
+        if (reads_gathered(g, s->split, n)) l->gathered_for[i] = orders[back];
         if (loss)
-            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true, .input = -1,
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true, .input = -1, .node = i,
                                             .bytes = cm_tensor_elements(cm__in(g, n, 1))});
         if (tensor >= 0)
-            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD,
-                                            .input = input_of(g, n),
+            add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = n->phase == CM_FORWARD, .node = i,
+                                            .input = input_of(g, n), .order = orders[back]++,
+                                            .products = !cm__is_table(n),
                                             .bytes = cm_tensor_bytes(cm__t(g, tensor))});
     }
+    for (int32_t i = 0; i < l->n_sums; i++)
+        if (l->sums[i].input >= 0) l->sums[i].products = counted[l->sums[i].input];
 }
 
 static void find_attentions(cm__ctx *ctx, const cm_graph *g, cm__layering *l)

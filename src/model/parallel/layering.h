@@ -22,6 +22,9 @@ typedef struct cm__layer_sum {
     bool    forward, loss; /* loss: three numbers per token, in forward */
     /* of a sum in backward: the tensor whose gradient it is, before casts; -1: in another pass */
     int32_t input;
+    int32_t node;          /* after which it comes */
+    int32_t order;         /* among the sums of backward, or of the other passes; of a loss 0 */
+    int32_t products;      /* whose results are added on each device before devices exchange them; 0: of a table */
     cm_poly bytes;         /* of a loss: tokens */
 } cm__layer_sum;
 
@@ -46,6 +49,8 @@ typedef struct cm__layering {
     cm__layer_sum        *sums;       /* in the order of the nodes; only with tensor parallelism */
     /* per node: what a product that makes a weight gradient reads, before casts; -1: others */
     int32_t              *weight_input;
+    /* per node: order of the sum whose all-gather joins what the product reads; -1: none */
+    int32_t              *gathered_for;
     int32_t              *attentions; /* nodes of all passes that read keys and values; only with context parallelism */
     cm__layer_gradient   *gradients;  /* in the order in which they are sent: the last parameter's first */
     int32_t               n_boundaries, n_kept, n_sums, n_attentions, n_gradients;

@@ -50,24 +50,56 @@ static bool sums_behind(const cm__making *k)
            cm__value_or(k->m->device->execution.sums_behind, 0) > 0;
 }
 
-/* What is left of backward with sequence parallelism is the all-gather of output gradients. In pieces, one of tp is
-   exchanged before products begin. Pieces are written into the memory of devices in the same node (Transformer Engine's
-   userbuffers, PyTorch's symmetric memory; that both need peer access is from memory): between nodes nothing is
-   hidden. */
-static exchange sum_time(const cm__making *k, double n, bool backward)
+/* Bytes that tensor-parallel devices exchange for a sum, as times: the sum itself, and the all-gather that sequence
+   parallelism adds. */
+typedef struct sum_parts {
+    double sum_s, gather_s;
+} sum_parts;
+
+static cm__group tensor_group(const cm__making *k)
+{
+    int32_t tp = k->m->calls->shards.tp, node = cm_fabric_node(k->fabric);
+    return (cm__group){tp, tp < node ? tp : node};
+}
+
+static sum_parts sum_parts_of(const cm__making *k, double n)
+{
+    bool sequence = k->m->calls->shards.sequence;
+    return (sum_parts){cm__comm_time(k->fabric, sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, tensor_group(k), n),
+                       sequence ? cm__comm_time(k->fabric, CM__ALL_GATHER, tensor_group(k), n) : 0};
+}
+
+/* Pieces are written into the memory of devices in the same node (Transformer Engine's userbuffers, PyTorch's symmetric
+   memory; that both need peer access is from memory): between nodes nothing is hidden. */
+static bool in_pieces(const cm__making *k)
 {
     const cm__shards *s = &k->m->calls->shards;
-    int32_t           node = cm_fabric_node(k->fabric);
-    cm__group         group = {s->tp, s->tp < node ? s->tp : node};
-    bool              pieces = s->in_pieces && s->tp <= node;
-    double            shown = pieces ? 1.0 / s->tp : 1, gather = 0;
-    double            sum =
-        shown * cm__comm_time(k->fabric, s->sequence ? CM__REDUCE_SCATTER : CM__ALL_REDUCE, group, n);
-    if (s->sequence) gather = shown * cm__comm_time(k->fabric, CM__ALL_GATHER, group, n);
-    sum += reorder_time(k, true, pieces, n);
+    return s->in_pieces && s->tp <= cm_fabric_node(k->fabric);
+}
+
+/* What is left of an exchange in pieces: one of tp pieces has nothing to run behind, and all of it together runs behind
+   a product no longer than that lasts. */
+static double shown(const cm__making *k, double exchange_s, double product_s)
+{
+    return fmax(exchange_s / k->m->calls->shards.tp, exchange_s - product_s);
+}
+
+/* PyTorch divides a reduce-scatter only if what it sums is the result of one product (torch/_inductor/fx_passes/
+   micro_pipeline_tp.py: fuse_matmul_reduce_scatter()); the input gradients of several products are added first. */
+static bool sum_in_pieces(const cm__making *k, const cm__layer_sum *sum)
+{
+    return in_pieces(k) && (!torch_exchanges(k) || sum->products == 1);
+}
+
+/* What is left of backward with sequence parallelism is the all-gather of output gradients. */
+static exchange sum_time(const cm__making *k, const cm__layer_sum *sum, double n, sum_parts of, sum_parts product)
+{
+    bool   pieces = in_pieces(k), behind = sum->input >= 0 && sums_behind(k), divided = sum_in_pieces(k, sum);
+    double gather = pieces ? shown(k, of.gather_s, product.gather_s) : of.gather_s, summed = of.sum_s;
+    if (divided) summed = behind ? summed / k->m->calls->shards.tp : shown(k, summed, product.sum_s);
+    summed += reorder_time(k, true, divided, n);
     gather += reorder_time(k, false, pieces, n);
-    if (backward && sums_behind(k)) return (exchange){gather, sum};
-    return (exchange){gather + sum, 0};
+    return behind ? (exchange){gather, summed} : (exchange){gather + summed, 0};
 }
 
 /* Devices that share a vocabulary exchange, per token, the maximum logit, the label's logit and the sum of
@@ -75,7 +107,9 @@ static exchange sum_time(const cm__making *k, double n, bool backward)
 static double loss_time(const cm__making *k, const cm__layer_sum *sum)
 {
     const double each = 4; /* bytes */
-    return 3 * sum_time(k, each * cm__poly_at(&sum->bytes, k->batch), false).waited_s;
+    double       n = each * cm__poly_at(&sum->bytes, k->batch);
+    exchange     one = sum_time(k, sum, n, sum_parts_of(k, n), (sum_parts){0});
+    return 3 * one.waited_s;
 }
 
 /* Time of the products that make weight gradients, by the input that they read. NULL: no sum runs behind them. */
@@ -93,11 +127,40 @@ static const double *weight_times(const cm__making *k, cm__ctx *ctx)
     return sum;
 }
 
+/* Time of the calls of each node. */
+static const double *node_times(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__dispatch *d = k->m->calls;
+    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *sum);
+    for (int32_t i = 0; k->timed && i < d->n_of; i++) sum[d->node[i]] += k->timed[d->of[i]].time_s;
+    for (int32_t i = 0; k->node_s && i < k->g->n_nodes; i++) sum[i] += k->node_s[i];
+    return sum;
+}
+
+/* Per sum: time of the product before it, and of the products that read what its all-gather joins. NULL: exchanges
+   are whole, or between nodes. */
+static const sum_parts *product_times(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__layering *l = k->layering;
+    if (!in_pieces(k)) return NULL;
+    const double *node_s = node_times(k, ctx);
+    sum_parts    *product = cm__alloc_array(ctx, (size_t)l->n_sums + 1, sizeof *product);
+    double       *gathered[2];
+    for (int back = 0; back < 2; back++)
+        gathered[back] = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *gathered[back]);
+    for (int32_t i = 0; i < k->g->n_nodes; i++)
+        if (l->gathered_for[i] >= 0) gathered[k->g->nodes[i].phase == CM_BACKWARD][l->gathered_for[i]] += node_s[i];
+    for (int32_t i = 0; i < l->n_sums; i++)
+        product[i] = (sum_parts){node_s[l->sums[i].node], gathered[l->sums[i].input >= 0][l->sums[i].order]};
+    return product;
+}
+
 static void add_sums(cm__making *k, cm__ctx *ctx)
 {
-    double        last_bytes[2] = {-1, -1}; /* most layers sum as many bytes as the previous one */
-    exchange      last[2] = {{0}};
-    const double *weight_s = weight_times(k, ctx);
+    double           last_bytes = -1; /* most layers sum as many bytes as the previous one */
+    sum_parts        last = {0};
+    const double    *weight_s = weight_times(k, ctx);
+    const sum_parts *product = product_times(k, ctx);
     for (int32_t i = 0; i < k->layering->n_sums; i++) {
         const cm__layer_sum *sum = &k->layering->sums[i];
         cm__part            *part = &k->parts->all[sum->part];
@@ -106,11 +169,11 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
             continue;
         }
         double here = cm__poly_at(&sum->bytes, k->batch);
-        bool   back = sum->input >= 0;
-        if (here != last_bytes[back]) last[back] = sum_time(k, last_bytes[back] = here, back);
-        double behind = back && weight_s ? weight_s[sum->input] : 0;
+        if (here != last_bytes) last = sum_parts_of(k, last_bytes = here);
+        exchange one = sum_time(k, sum, here, last, product ? product[i] : (sum_parts){0});
+        double   behind = sum->input >= 0 && weight_s ? weight_s[sum->input] : 0;
         *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) +=
-            last[back].waited_s + fmax(0, last[back].behind_s - behind);
+            one.waited_s + fmax(0, one.behind_s - behind);
         part->host_s += k->m->host_collective_s;
     }
 }
@@ -158,16 +221,6 @@ static double shared_bytes(const cm__making *k, const cm_node *forward)
     return torch_exchanges(k) && heads > 0 && shared > 0 ? bytes * (double)heads / (double)shared : bytes;
 }
 
-/* Time of the calls of each attention node. */
-static const double *attention_times(const cm__making *k, cm__ctx *ctx)
-{
-    const cm__dispatch *d = k->m->calls;
-    double             *sum = cm__alloc_array(ctx, (size_t)k->g->n_nodes + 1, sizeof *sum);
-    for (int32_t i = 0; k->timed && i < d->n_of; i++)
-        if (cm__class(&k->g->nodes[d->node[i]]) == CM_CLASS_ATTENTION) sum[d->node[i]] += k->timed[d->of[i]].time_s;
-    return sum;
-}
-
 /* Partial results that PyTorch adds in fp32, per number of an attention's result. Forward merges each block but the
    first: fused in one kernel that reads both and writes one; in eager code a cast and three kernels of two operands
    each (42 bytes, 1.3 ms of an H200 for 32,768 tokens of 4,096; 1.2 ms were measured). Backward adds each block's
@@ -200,7 +253,7 @@ static void add_gathers(cm__making *k, cm__ctx *ctx)
 {
     int32_t       tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
     cm__group     group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    const double *attention_s = torch_exchanges(k) ? attention_times(k, ctx) : NULL;
+    const double *attention_s = torch_exchanges(k) ? node_times(k, ctx) : NULL;
     for (int32_t i = 0; i < k->layering->n_attentions; i++) {
         int32_t        at = k->layering->attentions[i];
         const cm_node *n = &k->g->nodes[at], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;

@@ -41,8 +41,9 @@ cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_devic
 }
 
 /* Kinds of operators with the same host cost. */
-enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, KINDS };
-static const char *const kind_names[KINDS] = {"linear", "conv", "norm", "batch_norm", "elementwise", "view"};
+enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, FUSED, KINDS };
+static const char *const kind_names[KINDS] = {"linear", "conv", "norm", "batch_norm", "elementwise", "view",
+                                              "elementwise"};
 static const uint8_t     kind_of_class[CM_CLASSES] = {
     [CM_CLASS_GEMM] = LINEAR,           [CM_CLASS_CONV] = CONV,           [CM_CLASS_ATTENTION] = LINEAR,
     [CM_CLASS_NORM] = NORM,             [CM_CLASS_ELEMENTWISE] = ELEMENTWISE, [CM_CLASS_REDUCTION] = ELEMENTWISE,
@@ -53,6 +54,7 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     if (n->view) return VIEW;
+    if (g->fused_kernels && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM) return FUSED;
     return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm__class(n)];
 }
 
@@ -116,11 +118,12 @@ double cm__host_time(const cm_device *device, const cm_device *reference, cm_run
     double sum = cm__host_update(device, reference, runtime, g);
     for (int k = 0; k < KINDS; k++) {
         snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
-        double one = cm__host_number(device, reference, runtime, what);
+        double one = cm__host_number(device, reference, runtime, what) * (k == FUSED ? cm__time_factors.fused_host : 1);
         sum += c.forward[k] * one * (c.trains ? 1 : cm__time_factors.inference_host);
         sum += c.again[k] * one * again_of(g, runtime);
         snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
-        sum += c.backward[k] * cm__host_number(device, reference, runtime, what);
+        one = cm__host_number(device, reference, runtime, what);
+        sum += c.backward[k] * one * (k == FUSED ? cm__time_factors.fused_backward_host : 1);
     }
     return sum;
 }

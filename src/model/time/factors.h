@@ -26,6 +26,8 @@ typedef struct cm__factors {
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     /* the same of reentrant checkpoints: with all weights trained, and with frozen ones */
     double reentrant_host, reentrant_frozen_host;
+    /* host time of a fused kernel in a Python function of autograd over that of an operator, forward and backward */
+    double fused_host, fused_backward_host;
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     double compiled_host;  /* the same of an operator that the code of torch.compile calls */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */

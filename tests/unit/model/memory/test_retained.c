@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_retained.c - layer inputs that FSDP1 keeps until the end of backward, counted by hand. */
+#include <string.h>
 #include "memory_case.h"
 #include "model/memory/footprint.h"
 
@@ -45,8 +46,44 @@ static void test_inputs_and_gradients(void **state)
     near(bytes_at_the_end(true, (cm_tuning){0}, 3), bytes_at_the_end(true, (cm_tuning){0}, 2), 0);
 }
 
+/* The node that computes the loss in forward, and the node after which the input of the head is freed. */
+static void head_and_loss(cm_runtime runtime, int32_t *loss, int32_t *freed)
+{
+    cm_graph        *forward, *step;
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .tuning = {.rank = 2}};
+    cm_memory_options m = {.runtime = runtime};
+    cm_footprint    *f;
+    assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_footprint_new(step, h200, &m, &f, NULL), CM_OK);
+    int32_t input = -1;
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        if (step->nodes[i].phase != CM_FORWARD) continue;
+        if (strcmp(step->nodes[i].name, "lm_head") == 0) input = cm__t(step, step->nodes[i].inputs[0])->storage;
+        if (step->nodes[i].op == CM_OP_CROSS_ENTROPY) *loss = i;
+    }
+    for (int32_t i = 0; i < f->n_pieces; i++)
+        if (f->pieces[i].tensor == input) *freed = f->pieces[i].dies;
+    cm_footprint_free(f);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+}
+
+/* A frozen head does not store its input. PyTorch's model holds it until the loss is computed, Megatron-LM's loss is
+   another function. */
+static void test_head(void **state)
+{
+    (void)state;
+    int32_t loss = -1, freed = -1;
+    head_and_loss(CM_RUNTIME_TORCH_EAGER, &loss, &freed);
+    assert_true(loss > 0);
+    assert_int_equal(freed, loss);
+    head_and_loss(CM_RUNTIME_MEGATRON, &loss, &freed);
+    assert_true(freed < loss);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_inputs_and_gradients)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_inputs_and_gradients), cmocka_unit_test(test_head)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -100,6 +100,54 @@ static void test_temporaries_of_an_update_are_apart(void **state)
     cm_device_free(a100);
 }
 
+/* 4-bit fine-tuning of Mistral 7B with 32 sequences of 4,096 tokens, fused norms and a fused loss ran on an A100 of
+   80 GB with a peak of 69.26 GiB (fms-acceleration, a100_80gb_liger.csv). Twice the samples would need 130. */
+static void test_layers_find_room_beside_logits(void **state)
+{
+    (void)state;
+    cm_device      *a100;
+    cm_step        *step;
+    cm_memory_use   use;
+    cm_step_options o = {.load = {.seq = 4096},
+                         .train = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW,
+                                   .recompute = CM_RECOMPUTE_FULL, .whole_layers = true, .fused_kernels = true,
+                                   .loss_kernel = CM_LOSS_KERNEL_FUSED, .logits = CM_LOGITS_FP32,
+                                   .tuning = {.rank = 16, .targets = "attention", .dropout = 0.1,
+                                              .quantize = CM_QUANTIZE_NF4_DQ}}};
+    assert_int_equal(cm_device_load("nvidia-a100-80g", &a100, NULL), CM_OK);
+    assert_int_equal(cm_step_new("mistral:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000", a100, &o, &step,
+                                 NULL), CM_OK);
+    assert_int_equal(cm_step_memory(step, 32, &use, NULL), CM_OK);
+    assert_true(use.fits);
+    near(use.peak_bytes / (69.264 * 1024 * 1024 * 1024), 1, 0.001);
+    assert_int_equal(cm_step_memory(step, 64, &use, NULL), CM_OK);
+    assert_false(use.fits);
+    cm_step_free(step);
+    cm_device_free(a100);
+}
+
+/* ms-swift's runs reserved up to 78.76 GiB of an A100 of 80 GB. A device whose memory outside the allocator is not known
+   keeps 3 % and the context. */
+static void test_limits(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"nvidia-a100-80g", "amd-mi300x"};
+    for (int i = 0; i < 2; i++) {
+        cm_device  *d;
+        cm_graph   *g;
+        const double gib = 1024.0 * 1024 * 1024;
+        assert_int_equal(cm_device_load(ids[i], &d, NULL), CM_OK);
+        assert_int_equal(cm_graph_load("llama:layers=1,hidden=64,heads=4,ffn=128,vocab=100,seq=16", NULL, &g, NULL), CM_OK);
+        double all = cm_device_main_memory(d)->capacity_bytes.value;
+        double most = cm__allocatable_bytes(d, CM_RUNTIME_TORCH_EAGER, g, all);
+        double context = cm__context_bytes(d, CM_RUNTIME_TORCH_EAGER, g);
+        if (i) near(most, 0.97 * all - context, 1);
+        else near(most / gib, 78.76, 0.01);
+        cm_graph_free(g);
+        cm_device_free(d);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +155,8 @@ int main(void)
         cmocka_unit_test(test_shared_simulations),
         cmocka_unit_test(test_a_workspace_need_not_fit),
         cmocka_unit_test(test_temporaries_of_an_update_are_apart),
+        cmocka_unit_test(test_layers_find_room_beside_logits),
+        cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

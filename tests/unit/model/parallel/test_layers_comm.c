@@ -106,6 +106,53 @@ static void reordered(void **state)
     cm__ctx_free(ctx);
 }
 
+/* The backward pass of a wide layer in pieces. Llama adds the input gradients of three products, then of two, before the
+   reduce-scatters, which PyTorch then runs whole. GPT has one product before each: all exchanges are in pieces. */
+static void several_products(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *three = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
+    cm_graph *one = step_of("gpt:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024,dropout=0,"
+                            "embed_dropout=0,attention_dropout=0", CM_RECOMPUTE_NONE);
+    cm_plan   plan = {.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true, .async_tensor = true};
+    double    bytes = 2.0 * 4096 * 4096;
+    cm__group pair = {2, 2};
+    double    gather = cm__comm_time(f, CM__ALL_GATHER, pair, bytes);
+    double    scatter = cm__comm_time(f, CM__REDUCE_SCATTER, pair, bytes);
+    double    copy = bytes / (cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value);
+    cm__part  llama = first_layer(ctx, f, three, CM_RUNTIME_TORCH_COMPILE, plan);
+    cm__part  gpt = first_layer(ctx, f, one, CM_RUNTIME_TORCH_COMPILE, plan);
+    is(llama.backward_comm_s, 2 * (gather / 2 + scatter + 2 * copy));
+    is(gpt.backward_comm_s, 2 * (gather / 2 + scatter / 2 + 1.5 * copy));
+    cm_graph_free(three);
+    cm_graph_free(one);
+    cm__ctx_free(ctx);
+}
+
+/* Products of 8 x 4,096 tokens that a device of eight shares take less time than their exchange over a slow link, which
+   then shows all of it but what they last: the answer lies between the exchange and one of its pieces. */
+static void short_products(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph  *step = step_of("llama:layers=1,hidden=1024,heads=8,ffn=4096,seq=4096,vocab=1024", CM_RECOMPUTE_NONE);
+    cm_fabric *slow;
+    if (cm_fabric_new(d, "node=8,link=10GB", &slow, &diag)) fail_msg("%s", diag.reason);
+    cm_plan  plan = {.tp = 8, .ep = 1, .cp = 1, .sequence_parallel = true};
+    cm__part whole = first_layer(ctx, slow, step, CM_RUNTIME_MEGATRON, plan);
+    plan.async_tensor = true;
+    cm__part pieces = first_layer(ctx, slow, step, CM_RUNTIME_MEGATRON, plan);
+    assert_true(pieces.forward_comm_s < whole.forward_comm_s);
+    assert_true(pieces.forward_comm_s > 0.5 * whole.forward_comm_s);
+    assert_true(pieces.forward_comm_s >= whole.forward_comm_s - pieces.forward_s);
+    cm_fabric_free(slow);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* Context parallelism 2 of 32 heads that share keys by fours. Megatron-LM exchanges those of 8 heads. PyTorch
    exchanges those of 32, and gradients in fp32 twice; compiled graphs wait for it, eager ones run it behind long
    attention, but for the last exchange. It merges one block in forward, and adds both in backward. */
@@ -140,6 +187,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behind_products),
         cmocka_unit_test(reordered),
+        cmocka_unit_test(several_products),
+        cmocka_unit_test(short_products),
         cmocka_unit_test(context),
         cmocka_unit_test(experts),
     };

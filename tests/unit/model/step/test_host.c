@@ -177,6 +177,37 @@ static void recomputed(void **state)
     cm_graph_free(step);
 }
 
+/* A fused norm is a Python function: it costs as much as several operators, unfused as one norm. A network of two layers
+   has two norms more than one of one layer, and its other operators cost the same in both. */
+static void fused_norms(void **state)
+{
+    static const char *const models[] = {"llama:layers=1,hidden=64,heads=4,ffn=128,vocab=100,seq=16",
+                                         "llama:layers=2,hidden=64,heads=4,ffn=128,vocab=100,seq=16"};
+    double norms[2], forward[2][2], backward[2][2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        cm_graph        *model, *step;
+        cm_train_options o = {.precision = CM_PRECISION_BF16};
+        assert_int_equal(cm_graph_load(models[i], NULL, &model, NULL), CM_OK);
+        assert_int_equal(cm_graph_train(model, &o, &step, NULL), CM_OK);
+        norms[i] = times(step, "forward-op:norm");
+        for (int fused = 0; fused < 2; fused++) {
+            for (int32_t k = 0; fused && k < step->n_nodes; k++) step->nodes[k].block = -1; /* no chain is joined */
+            step->fused_kernels = fused;
+            forward[i][fused] = times(step, "forward-op:elementwise");
+            backward[i][fused] = times(step, "backward-op:elementwise");
+        }
+        counted(step, "forward-op:norm", 0);
+        cm_graph_free(step);
+        cm_graph_free(model);
+    }
+    assert_true(norms[0] == 3 && norms[1] == 5);
+    for (int i = 0; i < 2; i++) {
+        assert_true(fabs(forward[i][1] - forward[i][0] - norms[i] * cm__time_factors.fused_host) < 1e-9);
+        assert_true(fabs(backward[i][1] - backward[i][0] - norms[i] * cm__time_factors.fused_backward_host) < 1e-9);
+    }
+}
+
 /* The sum of all items, with the numbers of the profile. */
 static void counts_times_numbers(void **state)
 {
@@ -196,6 +227,7 @@ int main(void)
         cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
         cmocka_unit_test(inference),            cmocka_unit_test(a_reference_device_fills_gaps),
         cmocka_unit_test(another_host_has_another_clock),
+        cmocka_unit_test(fused_norms),
         cmocka_unit_test(recomputed),           cmocka_unit_test(counts_times_numbers),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
