@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -171,6 +171,7 @@ class Recorder(TorchDispatchMode):
         self.silence = self.backwards = self.plain = 0
         self.failed: Optional[str] = None
         self.values: Optional[Values] = None  # None: the step runs on real data
+        self.unfollowed: Set[int] = set()     # rows that forward made while autograd was switched off
         self.omitted_masks: List[str] = []    # kinds of attention masks that a library makes only when compiled
 
     # ---- state -------------------------------------------------------------------------------------------------
@@ -250,7 +251,15 @@ class Recorder(TorchDispatchMode):
         if not isinstance(t, torch.Tensor):
             return -1
         known = self.tensors.find(t)
+        if known in self.unfollowed and torch.is_grad_enabled() and not t.requires_grad:
+            return self._detached(t, known)
         return known if known >= 0 else self.tensors.add(t, "constant")
+
+    def _detached(self, t: torch.Tensor, known: int) -> int:
+        """A tensor that was made under torch.no_grad() is read outside of it: gradients end there."""
+        row = self.tensors.add(t, "activation")
+        self._append("aten::detach", [known], [row], {})
+        return row
 
     def _inputs(self, func, args, kwargs) -> Tuple[List[int], Dict[str, Any], List[torch.Tensor], List[torch.Tensor]]:
         inputs, attrs, read, written = [], {}, [], []  # type: ignore[var-annotated]
@@ -310,6 +319,8 @@ class Recorder(TorchDispatchMode):
         full = f"{name}.{schema.overload_name}" if schema.overload_name else name
         outputs = self._outputs(name, result, read, written)
         self._append(full, inputs, outputs, attrs)
+        if self.phase == "forward" and not torch.is_grad_enabled():
+            self.unfollowed.update(row for row in outputs if row >= 0)
 
     def _append(self, name: str, inputs: List[int], outputs: List[int], attrs: Dict[str, Any]) -> None:
         self.ops.append(OpRow(name, self.current_phase(), inputs, outputs, attrs, self.scope[-1] if self.scope else "",

@@ -123,6 +123,19 @@ class Constants(unittest.TestCase):
         self.assertIn("depends on the data", str(caught.exception))
 
 
+class WithoutGradient(unittest.TestCase):
+    def detached(self, branch):
+        return captured(branch).operators("forward").count("aten::detach")
+
+    def test_gradients_end_where_autograd_was_switched_off(self):
+        def teacher(y):
+            with torch.no_grad():
+                target = (y * 2).sin()
+            return y - target
+        followed = self.detached(lambda y: y - (y * 2).sin())
+        self.assertEqual(self.detached(teacher), followed + 1)  # at the result that is read outside, not inside
+
+
 class Inputs(unittest.TestCase):
     def loss_rows(self, labels):
         inputs = {"x": torch.zeros(4, 8), "labels": torch.tensor(labels)}

@@ -112,17 +112,44 @@ static void a_tuned_norm_makes_the_gradients_of_its_weights(void **state)
 }
 
 /* Backward of SiLU needs the normalised input, which nobody stored: a kernel reads the convolution's 2 x 8 x 16 numbers of
-   16 bits and 4 x 8 of the norm's in fp32, and writes 256 numbers in fp32, 1,536 bytes in all without the small ones. In
-   fp32 it reads 1,024 bytes. ReLU needs only its result. */
+   16 bits, which count as 2.4 bytes, and writes 256 numbers in fp32: 1,638.4 bytes, or 204.8 elements of a copy. In
+   fp32 it reads 1,024 bytes. ReLU needs only its result; ReLU6 compares twice and computes the input where it needs it. */
 static void a_normalised_input_is_computed_again_in_fp32(void **state)
 {
     (void)state;
     static const char net[] = "input x 4 4 4\nconv 8 1 bias=off\nbn\nsilu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
-    static const char again[] = "elementwise forward fused fp32 1,192", in_fp32[] = "elementwise forward fused fp32 1,256";
+    static const char again[] = "elementwise forward fused fp32 1,205", in_fp32[] = "elementwise forward fused fp32 1,256";
     static const char relu[] = "input x 4 4 4\nconv 8 1 bias=off\nbn\nrelu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
+    static const char relu6[] = "input x 4 4 4\nconv 8 1 bias=off\nbn\nrelu6\nconv 8 1 bias=off\nflatten\nlinear 4\n";
     assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 1);
     assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_FP32, CM_LAYOUT_AUTO, 2, in_fp32), 1);
     assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, relu, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 0);
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, relu6, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 0);
+}
+
+/* A group norm of 2 images of 8 channels and 16 pixels in 4 groups: its sums read 256 numbers and 16 parameters (136
+   elements of a copy), in rows of 32 numbers that stay on the chip; the next kernel reads them again and writes the result
+   of the ReLU. Backward sums rows of 16 pixels: 3 x 256 numbers (input, gradient, ReLU's result) and 3 x 8. The only sum
+   over columns is that of the last bias. */
+static void group_norms_sum_first(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 4 4 4\nconv 8 1 bias=off\ngn 4\nrelu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "elementwise forward row_sum fp32 1,136"), 1);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "elementwise forward row_sum fp32 1,396"), 1);
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "column_sum"), 1);
+}
+
+/* Inductor makes the images of these convolutions channels-last, also that of the second, which generated code writes: no
+   copy before it. The gradient of its filter of 3 x 3 is channels-last, the parameter is not: autograd copies it. Nothing is
+   copied if the parameters are channels-last, or for the filter of one pixel. */
+static void converted_filters_have_copied_gradients(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 64 8 8\nconv 128 1 bias=off\nrelu\nconv 128 3 pad=1 bias=off\nflatten\nlinear 4\n";
+    static const char copy[] = "elementwise forward copy:turned fp32 128,1152"; /* 128 x 128 x 9 numbers */
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, copy), 1);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 2, copy), 0);
 }
 
 /* A norm over the channels of an image with channels first: the numbers of a row lie 16 apart. With channels last they are
@@ -162,6 +189,8 @@ int main(void)
                                        cmocka_unit_test(a_residual_sum_has_no_weights),
                                        cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights),
                                        cmocka_unit_test(a_normalised_input_is_computed_again_in_fp32),
+                                       cmocka_unit_test(group_norms_sum_first),
+                                       cmocka_unit_test(converted_filters_have_copied_gradients),
                                        cmocka_unit_test(rows_of_channels_first_are_strided),
                                        cmocka_unit_test(an_enlarged_image_computes_what_it_reads)};
     return cmocka_run_group_tests(tests, NULL, NULL);

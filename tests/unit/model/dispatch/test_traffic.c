@@ -19,6 +19,22 @@ static void has(const char *net, int64_t batch, bool inference, const char *kind
     cm__ctx_free(ctx);
 }
 
+/* What a number of so many bytes counts: its bytes and an access, in relation to a number of 4 bytes. */
+static double counted(double bytes)
+{
+    double access = cm__time_factors.access_bytes;
+    return (bytes + access) / (4 + access) * 4;
+}
+
+/* An access takes the time of one byte: (2 + 1) / (4 + 1) of four bytes for a number of 16 bits. */
+static void accesses_count(void **state)
+{
+    (void)state;
+    assert_true(fabs(cm__time_factors.access_bytes - 1) < 1e-9);
+    assert_true(fabs(counted(2) - 2.4) < 1e-9);
+    assert_true(fabs(counted(4) - 4) < 1e-9);
+}
+
 /* Windows of 3 x 3 read each of their 2 x 4 x 4 results' nine elements one by one; windows of 2 x 2 are free. Each kernel
    reads 2 x 64 numbers and writes the results; in training also a place of one byte for each. */
 static void windows_are_read_one_by_one(void **state)
@@ -28,7 +44,8 @@ static void windows_are_read_one_by_one(void **state)
     has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 3 stride=2 pad=1\nflatten\nlinear 4\n", 2, true, "fused",
         read + 4 * results + 9 * results * cm__time_factors.pool_read);
     has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 2\nflatten\nlinear 4\n", 2, true, "fused", read + 4 * results);
-    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 2\nflatten\nlinear 4\n", 2, false, "fused", read + 5 * results);
+    has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 2\nflatten\nlinear 4\n", 2, false, "fused",
+        read + (4 + counted(1)) * results);
 }
 
 /* The gradient of a pool looks at every window that contains an element: four with stride 2. */
@@ -37,14 +54,14 @@ static void gradients_of_pools_look_at_windows(void **state)
     (void)state;
     double results = 2 * 16, elements = 2 * 64;
     has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 3 stride=2 pad=1\nflatten\nlinear 4\n", 2, false, "fused",
-        5 * results + 4 * elements + 4 * elements * cm__time_factors.pool_gradient);
+        (4 + counted(1)) * results + 4 * elements + 4 * elements * cm__time_factors.pool_gradient);
 }
 
 /* A look-up reads its 2 x 3 rows of 4 numbers, not the table of 100, and 6 indices. */
 static void look_ups_read_their_rows(void **state)
 {
     (void)state;
-    has("tokens x 3\nembed 100 4\nrelu\nlinear 2\n", 2, true, "fused", 6 * 8 + 2 * 6 * 4 * 4);
+    has("tokens x 3\nembed 100 4\nrelu\nlinear 2\n", 2, true, "fused", 6 * counted(8) + 2 * 6 * 4 * 4);
 }
 
 /* Each of the 2 x 64 gradients of a grown image is added to one place (nearest) or to four (linear) of the 2 x 16 of the
@@ -64,9 +81,9 @@ static void gradients_of_resized_images_are_added(void **state)
 static void gradients_of_look_ups_are_added(void **state)
 {
     (void)state;
-    has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused", 4 * 12 + 8 * 3 + 4 * 400);
+    has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused", 4 * 12 + counted(8) * 3 + 4 * 400);
     has("tokens x 40\nembed 2 4\nflatten\nlinear 2\n", 1, false, "fused",
-        4 * 160 + 8 * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
+        4 * 160 + counted(8) * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
 }
 
 /* A GELU of 2 x 16 numbers of 4 bytes: 8 FLOP each take the time of so many bytes, and overlap with the traffic. */
@@ -80,7 +97,7 @@ static void functions_overlap_with_traffic(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(windows_are_read_one_by_one),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(accesses_count), cmocka_unit_test(windows_are_read_one_by_one),
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),

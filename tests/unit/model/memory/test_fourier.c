@@ -4,6 +4,8 @@
 #include "model/memory/footprint.h"
 #include "trace_calls.h"
 
+#include <math.h>
+
 #define THERE(whole, half, size)                                                                                       \
     CAPTURE(whole, "[" size "]", "5", C(half) "," X(whole),                                                            \
             STEP("aten::_fft_r2c", "[2]", "[4]", "\"dim\":[2,3],\"normalization\":0,\"onesided\":1") ","               \
