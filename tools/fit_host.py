@@ -14,8 +14,10 @@ squares of relative errors of
 
     step = fixed + sum of factor(kind) time(kind) number(kind) + launch extra,      all factors >= 0
 
-where `extra` are kernels beyond the third of each call. A weak pull towards a common factor decides where the steps do not. Steps that are more than 25 % off count less. `gap` is the median over the steps
-of tests/validation/steps.csv that the device bounds: (time of the step - time of its kernels) / number of kernels.
+where `extra` are kernels beyond the third of each call. A weak pull towards a common factor decides where the steps do not. Steps
+that are more than 25 % off count less. `gap` is the median over the steps of tests/validation/steps.csv that the device
+bounds: (time of the step - time of its kernels) / number of kernels. The same over compiled steps at first sight gives
+the `gap` of torch.compile, and over those with CUDA graphs `graph-gap`.
 """
 import argparse
 import csv
@@ -32,6 +34,9 @@ ROWS = ROOT / "data/results/h200-steps.json"
 TIMES = ROOT / "data/kernels/nvidia-h200.torch-eager.json"
 SEEN = ROOT / "docs/results/first-sight/host-bound.tsv"
 PARTS = ROOT / "tests/validation/steps.csv"
+COMPILED = "docs/results/first-sight/measured-compiled-*.tsv"
+GAPS = {"default": "gap", "reduce-overhead": "graph-gap"}  # by mode of torch.compile
+AHEAD = 0.7         # part of a step in which the host of a device-bound step has queued its kernels
 PROFILE = ROOT / "data/devices/nvidia-h200.json"
 BOUND = "bound by the host"
 TINY = 1e-9         # s; a profile cannot say 0
@@ -169,9 +174,21 @@ def gap(program):
     return statistics.median(found), len(found)
 
 
-def stored():
+def compiled_gaps():
+    """The same for compiled steps: by name, (time, number of steps)."""
+    found = {what: [] for what in GAPS.values()}
+    for path in sorted(ROOT.glob(COMPILED)):
+        with path.open(encoding="utf-8") as lines:
+            for row in csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"):
+                step, kernels, queued = (float(row[name]) for name in ("step_s", "union_s", "queued_s"))
+                if row["mode"] in GAPS and queued < AHEAD * step:
+                    found[GAPS[row["mode"]]].append((step - kernels) / int(row["launches"]))
+    return {what: (statistics.median(times), len(times)) for what, times in found.items()}
+
+
+def stored(runtime="torch-eager"):
     with PROFILE.open(encoding="utf-8") as file:
-        return {cost["what"]: cost["time"]["value"] for cost in json.load(file)["host"] if cost["runtime"] == "torch-eager"}
+        return {cost["what"]: cost["time"]["value"] for cost in json.load(file)["host"] if cost["runtime"] == runtime}
 
 
 def write(new):
@@ -199,6 +216,8 @@ def main():
     print(described("all, each tenth of the networks left out", left_out_errors(named + seen)))
     between, steps = gap(given.program)
     print(f"{steps} steps: gap {between:.3g} s")
+    for what, (value, steps) in compiled_gaps().items():
+        print(f"{steps} compiled steps: {what} {value:.3g} s")
     for what, value in times.items():
         print(f"{what:24s} {value * 1e6:8.2f} us")
     if given.write:

@@ -259,6 +259,30 @@ void cm__strides_relay(cm__strides *s)
     }
 }
 
+/* The tensor whose memory `tensor` is a view of. */
+static int32_t viewed_tensor(const cm_graph *g, int32_t tensor)
+{
+    int32_t maker = cm__t(g, tensor)->producer;
+    while (maker >= 0 && g->nodes[maker].view) {
+        tensor = g->nodes[maker].inputs[0];
+        maker = cm__t(g, tensor)->producer;
+    }
+    return tensor;
+}
+
+/* torch/_inductor/graph.py, run_node: need_fixed_layout. */
+void cm__strides_want(cm__strides *s, const cm__strides *eager)
+{
+    s->wanted = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->wanted);
+    for (int32_t i = 0; i < s->g->n_nodes; i++) {
+        const cm_node *n = &s->g->nodes[i];
+        for (int32_t k = 0; cm__class(n) == CM_CLASS_CONV && k < n->n_inputs; k++) {
+            int32_t t = n->inputs[k] < 0 ? -1 : viewed_tensor(s->g, n->inputs[k]);
+            if (t >= 0) s->wanted[t] = eager->of[t] ? eager->of[t] : cm__strides_rows(s, cm__t(s->g, t));
+        }
+    }
+}
+
 /* ---- layout of images -------------------------------------------------------------------------------------------- */
 
 /* Inputs of the model, without the targets of its loss. */

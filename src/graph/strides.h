@@ -17,11 +17,14 @@ typedef struct cm__strides {
     bool            compiled;      /* torch.compile chooses the order of what its kernels write */
     bool            relaid;        /* and converts the images of all convolutions to channels-last */
     bool           *as_image;      /* per tensor, if relaid: a convolution's image, which generated code writes so */
+    int64_t       **wanted;        /* per tensor, if not relaid: strides that generated code must write; NULL: its choice */
 } cm__strides;
 
 /* channels_last: images, and weights of convolutions, are in that memory format. */
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last);
 void         cm__strides_relay(cm__strides *s); /* call it before placing nodes: torch.compile converts all images */
+/* Call it before placing nodes: torch.compile gives convolutions their operands with the strides of `eager`. */
+void         cm__strides_want(cm__strides *s, const cm__strides *eager);
 void         cm__strides_place(cm__strides *s, int32_t node); /* of its outputs; call it in node order */
 
 int64_t        cm__strides_size(cm_dim d); /* at the batch size of the strides */

@@ -261,6 +261,7 @@ int64_t *cm__strides_written(cm__strides *s, const cm_node *n, int32_t output)
 {
     int32_t y = n->outputs[output];
     if (s->as_image && s->as_image[y] && is_generated(n)) return image_if(s, true, cm__t(s->g, y));
+    if (s->wanted && s->wanted[y] && is_generated(n)) return s->wanted[y];
     if (s->compiled && output == 0 && n->n_inputs && is_row_wise(forward_of(s, n))) return like_operands(s, n, output);
     if (rules[n->op]) return rules[n->op](s, n, output);
     return cm__class(n) == CM_CLASS_ELEMENTWISE && n->n_inputs ? like_operands(s, n, output) : NULL;

@@ -33,6 +33,7 @@
 #define GEMM_DIMS "[\"batch\", \"m\", \"n\", \"k\"]"
 #define KERNELS(tables) ",\n\"kernels\": [\n" tables "]"
 #define HOST(what, time) "{\"runtime\": \"torch-eager\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
+#define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
 
 static inline cm_device *device_of(const char *text)
 {

@@ -60,6 +60,15 @@ def host_times_are_refitted():
         assert abs(value / max(fitted[what], host.TINY) - 1) < HOST_TOLERANCE, f"{what}: {value} s stored, {fitted[what]:.4g} s fitted"
 
 
+def compiled_gaps_are_refitted():
+    host = program("fit_host")
+    compiled, fitted = host.stored("torch-compile"), host.compiled_gaps()
+    assert set(fitted) == {"gap", "graph-gap"}
+    for what, (value, steps) in fitted.items():
+        assert steps >= 20, f"{what}: {steps} device-bound steps"
+        assert abs(compiled[what] / value - 1) < HOST_TOLERANCE, f"{what}: {compiled[what]} s stored, {value:.4g} s fitted"
+
+
 def workspaces_are_refitted():
     """With VGG-16's measured workspaces, which are in a unit test, the stored sizes are among the best."""
     fit, lines = program("fit_workspaces"), [",".join(("mode", "n", "c", "k", "h", "w", "r", "s", "stride", "pad", "groups", "pass",
@@ -107,7 +116,8 @@ def transfer_factors():
 
 CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
           ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy")),
-          ("host times", host_times_are_refitted), ("sizes of workspaces", workspaces_are_refitted),
+          ("host times", host_times_are_refitted), ("gaps between compiled kernels", compiled_gaps_are_refitted),
+          ("sizes of workspaces", workspaces_are_refitted),
           ("factor of transposed products", transposed_factor), ("factors of the transfer rule", transfer_factors)]
 
 

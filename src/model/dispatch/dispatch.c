@@ -130,14 +130,22 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     return cm__dispatch_twins(ctx, g, layout, runtime, plan, math, NULL, NULL);
 }
 
-static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
+static cm__strides *placed(const cm__dispatch *d, cm__strides *s)
 {
-    cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
-    s->compiled = d->runtime == CM_RUNTIME_TORCH_COMPILE;
-    if (s->compiled && cm__compiler_prefers_nhwc(d->g)) cm__strides_relay(s);
     for (int32_t i = 0; i < d->g->n_nodes; i++)
         if (cm__twin_count(d->twins, d->g, d->g->part, i)) cm__strides_place(s, i);
     return s;
+}
+
+static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
+{
+    cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
+    if (d->runtime == CM_RUNTIME_TORCH_COMPILE) {
+        s->compiled = true;
+        if (cm__compiler_prefers_nhwc(d->g)) cm__strides_relay(s);
+        else cm__strides_want(s, placed(d, cm__strides_new(ctx, d->g, d->nhwc)));
+    }
+    return placed(d, s);
 }
 
 cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,

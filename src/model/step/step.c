@@ -95,6 +95,20 @@ static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispa
     return sparse;
 }
 
+/* Libraries that PyTorch calls, which may launch many kernels in a call: also from compiled code. */
+static bool launches_more(cm_runtime runtime)
+{
+    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
+/* Idle time of the device between two kernels that wait for it. */
+static double gap_of(const cm_device *device, const cm_device *reference, cm_runtime runtime, bool graphs)
+{
+    double gap = graphs ? cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "graph-gap")
+                        : cm__host_number(device, reference, runtime, "gap");
+    return gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap");
+}
+
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *o, const cm__common *common)
 {
@@ -106,7 +120,6 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm__dispatch    *calls =
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
-    double           gap = cm__host_number(device, reference, runtime, "gap");
     double           host_s = graphs ? cm__host_time_graphs(ctx, device, reference, graph, runtime)
                               : runtime == CM_RUNTIME_TORCH_COMPILE
                                   ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
@@ -126,8 +139,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .runtime = runtime,
         .matrix_flop = cm__facts_of(graph).matrix_flop,
         .host_s = host_s * slower,
-        .host_launch_s = runtime == CM_RUNTIME_TORCH_EAGER && !graphs
-                             ? cm__host_number(device, reference, runtime, "launch") * slower
+        .host_launch_s = launches_more(runtime) && !graphs
+                             ? cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "launch") * slower
                              : 0,
         .host_error = hosting.error,
         .host_update_s = graphs ? 0 : cm__host_update(device, reference, runtime, graph) * slower,
@@ -136,7 +149,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
                            ? cm__time_factors.fsdp_unit_host * hosting.slower : 0,
         .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
-        .gap_s = gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap"),
+        .gap_s = gap_of(device, reference, runtime, graphs),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
         .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
         .layering = same ? common->layering : NULL,

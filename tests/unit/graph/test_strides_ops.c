@@ -81,6 +81,23 @@ TEST(compiled_images_are_converted)
     LIES(compiled(false), x, 216, 36, 6, 1);
 }
 
+/* A norm over the channels of an image in rows, then a convolution. Generated code would keep the order of the image; it
+   writes what the convolution reads as eager PyTorch does, which is channels-last. */
+TEST(compiled_convolutions_read_what_eager_ones_do)
+{
+    int32_t normed = op(CM_OP_SOFTMAX, IN(OP(TRANSPOSE, IN(image()), INTS(PERM, 0, 2, 3, 1))));
+    int32_t x = OP(TRANSPOSE, IN(normed), INTS(PERM, 0, 3, 1, 2));
+    int32_t y = op(CM_OP_CONV, IN(x, weight("v", "5,6,3,3"))); /* [B, 5, 4, 4] */
+    LIES(compiled(false), y, 80, 16, 4, 1);
+    cm__strides *s = cm__strides_new(ctx, g, false);
+    s->compiled = true;
+    cm__strides_want(s, placed(false));
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(s, i);
+    LIES(s, normed, 216, 36, 6, 1);
+    LIES(s, x, 216, 1, 36, 6);
+    LIES(s, y, 80, 1, 20, 5);
+}
+
 /* A scalar and one number per channel leave an image as it is. */
 TEST(images_stay_images)
 {
@@ -188,6 +205,7 @@ int main(void)
         cmocka_unit_test(products_write_rows),            cmocka_unit_test(attention_writes_heads_inside),
         cmocka_unit_test(gradients_lie_as_their_tensors), cmocka_unit_test(compiled_operands_vote),
         cmocka_unit_test(compiled_norms_keep_the_order),  cmocka_unit_test(compiled_images_are_converted),
+        cmocka_unit_test(compiled_convolutions_read_what_eager_ones_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

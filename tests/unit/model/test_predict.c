@@ -141,6 +141,28 @@ static void device_or_host(void **state)
     cm_graph_free(step);
 }
 
+/* Kernels of a CUDA graph have a gap of their own. */
+static void gaps_in_graphs(void **state)
+{
+    (void)state;
+    static const struct { cm_runtime runtime; double gap; } wanted[] = {
+        {CM_RUNTIME_TORCH_EAGER, 1e-4}, {CM_RUNTIME_TORCH_COMPILE, 2e-4},
+        {CM_RUNTIME_COMPILE_GRAPHS, 3e-4}, {CM_RUNTIME_EAGER_GRAPHS, 3e-4}};
+    cm_graph  *step = step_of("resnet18", false);
+    cm_device *device = device_of(TIME_DEVICE(",\n\"host\": [" HOST("gap", "1e-4") "," COMPILED("gap", "2e-4") ","
+                                              COMPILED("graph-gap", "3e-4") "]"));
+    for (size_t k = 0; k < sizeof wanted / sizeof *wanted; k++) {
+        cm_prediction     *p;
+        cm_predict_options o = {.batch = 64, .runtime = wanted[k].runtime};
+        assert_int_equal(cm_predict(step, device, &o, &p, NULL), CM_OK);
+        const cm_prediction_info *i = cm_prediction_get_info(p);
+        near(i->step_time_s, i->device_time_s + wanted[k].gap * i->launches, 1e-9);
+        cm_prediction_free(p);
+    }
+    cm_device_free(device);
+    cm_graph_free(step);
+}
+
 /* 2:4 sparse units run forward products at twice the peak, and nothing else. */
 static void two_of_four(void **state)
 {
@@ -292,7 +314,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_consistent),  cmocka_unit_test(nothing_measured),
-        cmocka_unit_test(device_or_host),             cmocka_unit_test(two_of_four),
+        cmocka_unit_test(device_or_host),             cmocka_unit_test(gaps_in_graphs),
+        cmocka_unit_test(two_of_four),
         cmocka_unit_test(latency_of_inference), cmocka_unit_test(cases_to_measure),
         cmocka_unit_test(power_of_the_same_make),     cmocka_unit_test(larger_batches_take_longer),
         cmocka_unit_test(inference_is_forward_alone), cmocka_unit_test(the_same_twice),

@@ -57,8 +57,6 @@ static void linear_layers(void **state)
     cm_graph_free(step);
 }
 
-#define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
-
 /* Two products forward and three backward at eager cost, each of them also called from Python with an allocated result as
    the ten compiler-generated kernels are; four tensors. */
 static void compiled(void **state)

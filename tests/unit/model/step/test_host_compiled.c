@@ -6,8 +6,6 @@
 #include "import/import.h"
 #include "model/step/host.h"
 
-#define COMPILED(what, time) "{\"runtime\": \"torch-compile\", \"what\": \"" what "\", \"time\": " NUMBER(time, "s") "}"
-
 #define WITHOUT_AUTOGRAD 0.57 /* data/factors.tsv, compiled_host */
 
 static cm_diag diag;
