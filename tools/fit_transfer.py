@@ -52,7 +52,7 @@ KINDS = {"gemm": "gemm", "attention_causal": "attention"}
 NOT_FROM_STEPS = ("attention", "none")
 FORWARD = {"nvidia-rtx3090": ("RTX3090-24GB", "1.13")}  # forward steps in timm's table: card, version of PyTorch
 FROM_FORWARD, FORWARD_DEVIATION = ("gemm",), 0.1
-SAME = {"vit": ("vit", "deit", "beit")}  # vision transformers of one shape, trained differently
+SAME = {"vit": ("vit", "deit", "beit")}  # names of one architecture: left out together
 ALIKE = {"nvidia-a100": "nvidia-a100-80g"}  # a device that stands for an abstract profile
 
 

@@ -18,7 +18,7 @@ static const cm_node *producer(const cm_graph *g, const cm_node *n, int32_t op)
     return found && found->op == op ? found : NULL;
 }
 
-/* Names of a capture's nodes are those of the module, a dot and the operator. */
+/* In a capture a node is named MODULE.OPERATOR. */
 static bool same_module(const cm_node *a, const cm_node *b)
 {
     const char *dot_a = strrchr(a->name, '.'), *dot_b = strrchr(b->name, '.');

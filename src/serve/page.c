@@ -230,7 +230,7 @@ void cm__page_free(cm__page *page)
     cm__ctx_free(page->ctx); /* contains the page */
 }
 
-/* Go on to the next part of the document. */
+/* Start to send the next part of the document; the answer is computed when it is due. */
 static void advance(cm__page *page)
 {
     if (++page->at == ANSWER) {

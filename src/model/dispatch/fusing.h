@@ -59,8 +59,8 @@ cm_poly cm__fusing_read(const cm_graph *graph, int32_t tensor);
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);
 
-/* Whether a node is part of the kernels that people write for a layer of a transformer: rotary positions and residual
-   sums, in Megatron-LM also activations. Norms are kernels already. */
+/* Whether a hand-written fused kernel of transformer libraries contains this node: rotary positions and residual sums,
+   in Megatron-LM also activations. Norms have kernels of their own. */
 bool cm__in_chain(const cm_graph *graph, const cm_node *node);
 
 /* compiled.c: the chains of elementwise operators that a runtime with fused kernels runs as one kernel each, and the

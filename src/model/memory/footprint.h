@@ -64,7 +64,8 @@ cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
 
 #define CM__BUFFERS_MAX 2 /* pieces that cm__shard() adds */
 
-/* The fraction of memory that is taken to be unusable on devices whose profile has no reserved memory `outside`. */
+/* Fraction of the memory that steps cannot use, for profiles that do not say how much the driver and the framework
+   reserve (`outside`). */
 #define CM__HEADROOM 0.03
 
 struct cm_footprint {

@@ -50,7 +50,7 @@ static void note_reader(const cm_graph *g, int32_t node, int32_t tensor, readers
     r->count += attention ? 2 : 1;
 }
 
-/* The last node of the module that `from` belongs to, in the same pass. */
+/* The last node after `from` that belongs to the same module and the same phase. */
 static int32_t end_of_module(const cm_graph *g, const readers *r, int32_t from)
 {
     int32_t at = from;
@@ -111,7 +111,7 @@ static void hold_saved(cm_footprint *f, cm__ctx *scratch)
     }
 }
 
-/* A reentrant checkpoint refers to the layer's output, which it computed again, until the layer's backward has run
+/* A reentrant checkpoint computes the layer's output again and keeps it until the layer's backward has run
    (torch/utils/checkpoint.py, CheckpointFunction.backward(): outputs). */
 static void hold_outputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {

@@ -150,7 +150,7 @@ static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, in
     }
     int32_t read = before_casts(g, forward->inputs[0]);
     if (!cm__is_input_gradient(n, forward) || division != CM__COLUMNS) return -1;
-    /* several products read one input: their gradients are added before the sum */
+    /* Products that read the same input (Q, K and V) share one all-reduce: their gradients are added first. */
     return counted[read]++ ? -1 : n->outputs[0];
 }
 

@@ -65,7 +65,7 @@ static void fill(cm__ctx *ctx, cm__catalogue *c)
     int32_t     count[PLACES] = {0};
     cm__kernels kernels = c->kernels;
     c->tables = cm__alloc_unset(ctx, (size_t)kernels.count, sizeof *c->tables);
-    int16_t *places = cm__alloc_unset(ctx, 2 * (size_t)kernels.count, sizeof *places); /* for each runtime */
+    int16_t *places = cm__alloc_unset(ctx, 2 * (size_t)kernels.count, sizeof *places); /* per runtime and kernel */
     for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], places + r * kernels.count, count);
     for (int place = 0; place < PLACES; place++) {
         (&c->families[0][0] + place)->first = c->count;
