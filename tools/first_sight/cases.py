@@ -6,15 +6,22 @@ import torch.nn.functional as F
 import generated
 import layers
 import written
+import written_eighth
 import written_fifth
 import written_fourth
 import written_more
+import written_ninth
+import written_seventh
 import written_sixth
+import written_tenth
 import written_third
 import zoo
 
-WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth)
+WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth,
+                                     written_seventh, written_eighth, written_ninth, written_tenth)
            for name, make in module.NETWORKS.items()}
+STEPS = {"written:" + name: step for module in (written_seventh, written_eighth, written_ninth, written_tenth)
+         for name, step in module.STEPS.items()}  # precision and batch size that a network's author gave
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
 

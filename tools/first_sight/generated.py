@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from blocks import RMSNorm
+
 # ---- parts -------------------------------------------------------------------------------------------------------
 
 ACTIVATIONS = [nn.ReLU, nn.SiLU, nn.GELU, nn.LeakyReLU, nn.Hardswish, nn.Mish, nn.ELU, nn.Tanh]
@@ -29,19 +31,6 @@ class ChannelNorm(nn.Module):
 
     def forward(self, x):
         return self.norm(x.movedim(1, -1)).movedim(-1, 1)
-
-
-class RMSNorm(nn.Module):
-    """As in Llama: computed in fp32, cast back."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        y = x.float()
-        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
-        return self.weight * y.to(x.dtype)
 
 
 def group_norm(width):

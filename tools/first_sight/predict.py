@@ -6,7 +6,8 @@
 
 NAMES.txt has one "source:network" per line. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
 `list` draws a precision, a layout and an aimed kernel time for each network from the seed, takes the power of two as
-batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it.
+batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it. Networks in
+cases.STEPS have their own precision and batch size instead.
 
     python3 tools/first_sight/predict.py compiled NAMES.txt FOLDER PROGRAM -o LIST.tsv [--seed N]
     python3 tools/first_sight/predict.py again LIST.tsv FOLDER PROGRAM -o NEW.tsv
@@ -101,8 +102,21 @@ def chosen(args, name, seed, aims, most_bytes):
     return (precision, layout, optimizer, *best) if best else None
 
 
+def given(args, name):
+    """The same for the precision and batch size that the author of a written network gave; None without them."""
+    if not name.startswith("written:"):
+        return None
+    import cases
+    precision, batch = cases.STEPS.get(name, (None, None))
+    if batch is None:
+        return None
+    optimizer = optimizer_of(name)
+    p = asked(args.program, file_of(args.folder, name), args.device, batch, precision, "nchw", optimizer)
+    return (precision, "nchw", optimizer, batch, p) if p else None
+
+
 def row_of(args, name, seed):
-    found = chosen(args, name, seed, AIMS, 100e9)
+    found = given(args, name) or chosen(args, name, seed, AIMS, 100e9)
     if found is None:
         return None
     precision, layout, optimizer, batch, p = found

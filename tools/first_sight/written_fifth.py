@@ -10,23 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from written_fourth import Result
-
-
-def words(b, n):
-    return torch.zeros(b, n, dtype=torch.int64)
-
-
-class RMSNorm(nn.Module):
-    """A norm by the root mean square, computed in fp32."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        y = x.float()
-        return (y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)).type_as(x) * self.weight
+from blocks import RMSNorm, Result, words
 
 
 def sound_tagger():

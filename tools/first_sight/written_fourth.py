@@ -4,13 +4,11 @@
 None of them was predicted or run on a GPU before it was chosen. Each function returns a module, a function of the
 batch size that makes the inputs, and the name of the loss.
 """
-from collections import namedtuple
-
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-Result = namedtuple("Result", "loss")  # the output of a network that computes its own loss
+from blocks import Result
 
 
 def unit(i, o, stride=1):

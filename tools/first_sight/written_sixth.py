@@ -10,8 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from written_fifth import words
-from written_fourth import Result
+from blocks import Result, words
 
 
 def mesh_simulator():
