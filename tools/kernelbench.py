@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kernelbench.py capture PROBLEMS CAPTURES [--commit ID]...
-   kernelbench.py score BINARY KERNELBENCH.csv.gz PROBLEMS CAPTURES [--rows] [--level N]
+"""kernelbench.py capture PROBLEMS CAPTURES [--commit ID]... [--level N]
+   kernelbench.py score BINARY KERNELBENCH.csv.gz PROBLEMS CAPTURES [--rows] [--level N] [--mode MODE]
 
-Compares predictions with KernelBench's times of single operators (level 1), eager PyTorch.
+Compares predictions with KernelBench's times of single operators (level 1), chains (2) and networks (3), in eager PyTorch or
+in a mode of torch.compile.
 
-capture: records each problem of PROBLEMS/COMMIT/level1/*.py (KernelBench's sources as they were timed) with the inputs as
+capture: records each problem of PROBLEMS/COMMIT/levelN/*.py (KernelBench's sources as they were timed) with the inputs as
 parameters, so that no size depends on a batch size, into CAPTURES/HASH.cmt.json. Needs PyTorch and PYTHONPATH=python. A
 problem that takes more than a minute is left out.
 
@@ -26,6 +27,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -42,6 +44,11 @@ DEVICES = {"A10": "nvidia-a10", "A100-40GB": "nvidia-a100-40g", "A100-80GB": "nv
            "B200": "nvidia-b200", "H100-PCIe": "nvidia-h100-pcie", "H100-SXM": "nvidia-h100", "H200": "nvidia-h200",
            "L4": "nvidia-l4", "L40S": "nvidia-l40s", "MI250-GCD": "amd-mi210", "RTX-3090-Ti": "nvidia-rtx3090ti",
            "RTX-A6000": "nvidia-a6000", "T4": "nvidia-t4"}
+GRAPH_CALL = 2e-4  # s that the host takes to replay a graph; each run's own speed is solved
+GAPS = ("gap", "graph-gap")  # host times of a profile that are the device's
+MODES = {"eager": "torch-eager", "cudagraphs": "torch-eager:cuda-graphs", "inductor-default": "torch-compile",
+         "inductor-reduce-overhead": "torch-compile:reduce-overhead", "inductor-max-autotune": "torch-compile:max-autotune"}
+COPYING = ("inductor-reduce-overhead", "inductor-max-autotune")  # modes that replay graphs whose inputs are copied
 NO_TF32 = ("T4", "MI250-GCD")
 NOISY = ("RTX-3090-Ti",)  # the shortest of its repeats is used
 
@@ -82,7 +89,7 @@ def record(path, out):
 
 def capture(given):
     os.makedirs(given.captures, exist_ok=True)
-    for path in sorted(p for c in given.commit or ["*"] for p in glob.glob(f"{given.problems}/{c}/level1/*.py")):
+    for path in sorted(p for c in given.commit or ["*"] for p in glob.glob(f"{given.problems}/{c}/level{given.level}/*.py")):
         out = f"{given.captures}/{digest(pathlib.Path(path))}.cmt.json"
         if os.path.exists(out):
             continue
@@ -102,7 +109,7 @@ def measured(given):
     with gzip.open(given.table, "rt") as file:
         for r in csv.DictReader(file):
             source = pathlib.Path(given.problems) / r["src_commit"] / f"level{given.level}" / f"{r['problem']}.py"
-            if r["level"] != given.level or r["mode"] != "eager" or r["device"] not in DEVICES or not source.exists():
+            if r["level"] != given.level or r["mode"] != given.mode or r["device"] not in DEVICES or not source.exists():
                 continue
             found = f"{given.captures}/{digest(source)}.cmt.json"
             if os.path.exists(found):
@@ -112,27 +119,28 @@ def measured(given):
     return {key: statistics.median(runs) for key, runs in times.items()}
 
 
-def predict(binary, model, device, precision, *options):
-    done = subprocess.run([binary, "predict", model, "--device", device, "--precision", precision, "--batch", "2", "--json",
-                           *(options or ("--mode", "inference"))], capture_output=True, text=True)
+def predict(given, model, device, precision, *options):
+    done = subprocess.run([given.binary, "predict", model, "--device", device, "--precision", precision, "--batch", "2", "--json",
+                           "--runtime", MODES[given.mode], *(options or ("--mode", "inference"))], capture_output=True, text=True)
     if not done.stdout.startswith("{"):
         raise SystemExit(f"{model} on {device}: {done.stderr}")
     return json.loads(done.stdout)
 
 
-def forward_time(binary, model, device, precision, problem):
-    """The device's time of the forward pass. Inference reads a batch norm's stored statistics; the problems compute them."""
-    if "BatchNorm" in problem:
-        ops = predict(binary, model, device, precision, "--ops")["ops"]
+def forward_time(given, model, device, precision, problem):
+    """The device's time of the forward pass. Inference reads a batch norm's stored statistics; the problems compute them, which
+    is counted for eager PyTorch only."""
+    if "BatchNorm" in problem and given.mode == "eager":
+        ops = predict(given, model, device, precision, "--ops")["ops"]
         return sum(op["time_s"] for op in ops if (op["call"] or "").startswith("batch_norm forward"))
-    return predict(binary, model, device, precision)["device_time_s"]
+    return predict(given, model, device, precision)["device_time_s"]
 
 
 def without_host(device, folder):
     """A profile of the device whose host takes no time. A problem is repeated without pauses, so that the clock under the
     power limit is that of a busy device; a step alone has the host's time per step."""
-    times = [h for h in json.loads((HERE / "data/devices/nvidia-h200.json").read_text())["host"] if h["runtime"] == "torch-eager"]
-    host = [{"runtime": "torch-eager", "what": h["what"], "time": {"value": 1e-12, "unit": "s", "kind": "assumed", "source": "busy", "note": "none"}}
+    times = [h for h in json.loads((HERE / "data/devices/nvidia-h200.json").read_text())["host"] if h["what"] not in GAPS]
+    host = [{"runtime": h["runtime"], "what": h["what"], "time": {"value": 1e-12, "unit": "s", "kind": "assumed", "source": "busy", "note": "none"}}
             for h in times]
     path = pathlib.Path(folder) / f"{device}.json"
     path.write_text(json.dumps({"schema": 1, "id": f"{device}-busy", "base": device, "name": device, "host": host,
@@ -140,14 +148,29 @@ def without_host(device, folder):
     return str(path)
 
 
-def host_of_step(binary, device):
+def copied_inputs(given, model, device):
+    """Time of copying the problem's inputs, which torch.compile does before it replays a graph."""
+    if given.mode not in COPYING:
+        return 0
+    tensors = json.loads(pathlib.Path(model).read_text())["tensors"]
+    numbers = sum(math.prod(t["dims"]) for t in tensors if re.fullmatch(r"in\d+", t.get("name") or ""))
+    return predict(given, f"elementwise:op=relu,n={max(numbers, 1)}", device, "fp32")["device_time_s"]
+
+
+def host_of_step(given, device):
     """The host's time per step on a device: its part of the host time of a single product."""
     profile = json.loads((HERE / "data/devices/nvidia-h200.json").read_text())
-    times = {h["what"]: h["time"]["value"] for h in profile["host"] if h["runtime"] == "torch-eager"}
+    times = {(h["runtime"], h["what"]): h["time"]["value"] for h in profile["host"]}
     factors = dict(line.split("\t")[:2] for line in (HERE / "data/factors.tsv").read_text().splitlines() if "\t" in line)
-    product = times["forward-op:linear"] * float(factors["inference_host"])
-    whole = predict(binary, "gemm:m=8,n=8,k=8", device, "fp32")["host_time_s"]
-    return whole * times["step"] / (times["step"] + product)
+    base = MODES[given.mode]
+    product = times["torch-eager", "forward-op:linear"]
+    if base == "torch-compile":
+        product = product * float(factors["compiled_host"]) + times[base, "launch"]
+    else:
+        product *= float(factors["inference_host"])
+    step = times[base, "step"]
+    whole = predict(given, "gemm:m=8,n=8,k=8", device, "fp32")["host_time_s"]
+    return whole * step / (step + product)
 
 
 # way: how most of the device's time was estimated; interval: of a step bound by the device, over its prediction, or None
@@ -213,17 +236,21 @@ def report(device, rows):
 def scored(given, step_s, busy, item):
     (device, run, model, problem), seconds = item
     precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
-    answer = predict(given.binary, model, DEVICES[device], precision)
-    device_s = forward_time(given.binary, model, busy[device], precision, problem) + (answer["kernels"] + 1) * GAP
+    answer = predict(given, model, DEVICES[device], precision)
+    graphs = ":" in MODES[given.mode]
+    host_s = GRAPH_CALL if graphs else answer["host_time_s"] - step_s[device]
+    device_s = forward_time(given, model, busy[device], precision, problem) + (answer["kernels"] + 1) * GAP
+    device_s += copied_inputs(given, model, busy[device])
     alone = answer["device_time_s"] > answer["host_time_s"]
     interval = [bound_s / answer["step_time_s"] for bound_s in answer["interval_s"]] if alone else None
     way = max(answer["share"], key=answer["share"].get)
-    return device, Row(problem, run, device_s, answer["host_time_s"] - step_s[device], seconds, (1, EVENTS), way, interval)
+    return device, Row(problem, run, device_s, host_s, seconds, (1, EVENTS), way, interval)
 
 
 def score(given):
     times, errors = sorted(measured(given).items()), collections.defaultdict(list)
-    step_s = {device: host_of_step(given.binary, DEVICES[device]) for device in sorted({key[0] for key, _ in times})}
+    graphs = ":" in MODES[given.mode]
+    step_s = {device: 0 if graphs else host_of_step(given, DEVICES[device]) for device in sorted({key[0] for key, _ in times})}
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         busy = {device: without_host(DEVICES[device], folder) for device in step_s}
         for device, row in pool.map(lambda item: scored(given, step_s, busy, item), times):
@@ -254,7 +281,9 @@ def main():
             made[way].add_argument(name)
     made["capture"].add_argument("--commit", action="append")
     made["score"].add_argument("--rows", action="store_true")
-    made["score"].add_argument("--level", default="1")
+    made["score"].add_argument("--mode", default="eager", choices=MODES)
+    for way in ("capture", "score"):
+        made[way].add_argument("--level", default="1")
     given = parser.parse_args()
     if given.way == "record":
         record(pathlib.Path(given.path), given.out)
