@@ -208,6 +208,26 @@ def backward_phase(recorder: Recorder) -> Iterator[None]:
 
 
 @contextmanager
+def derivatives(recorder: Recorder) -> Iterator[None]:
+    """A model may call torch.autograd.grad and use the result. The operators inside belong to forward, and backward
+    differentiates them again."""
+    original = torch.autograd.grad
+
+    def run(*args, **kwargs):
+        recorder.differentiating += 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            recorder.differentiating -= 1
+
+    torch.autograd.grad = run
+    try:
+        yield
+    finally:
+        torch.autograd.grad = original
+
+
+@contextmanager
 def apart_from_autograd(recorder: Recorder) -> Iterator[None]:
     """Let autograd save other tensor objects of the same memory, so that a tensor is released when the program releases
     it: with autocast, autograd saves a copy in another type. PyTorch 1.13 cannot unpack saved numbers this way."""
@@ -356,6 +376,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         stack.enter_context(plain_regions(recorder))
         stack.enter_context(custom_functions(recorder))
         stack.enter_context(backward_phase(recorder))
+        stack.enter_context(derivatives(recorder))
         stack.enter_context(functions_within(recorder, real))
         stack.enter_context(FusedOperators(recorder, real))
         stack.enter_context(recorder)

@@ -78,21 +78,47 @@ cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char
     return (cm__attr){.key = to, .count = dims * copies, .ints = all};
 }
 
-void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
+/* like: the image whose size a transposed convolution has to give, which decides on the output padding; -1: recorded. */
+static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t inputs[3], bool transposed, int32_t like)
 {
-    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
-    int32_t  dims = cm__t(t->g, inputs[1])->rank - 2;
-    bool     transposed = cm__trace_int(t, o, "transposed", 0) != 0;
-    t->convolutions++;
-    t->channels_last += t->tensors[o->in[0]].channels_last;
+    int32_t dims = cm__t(t->g, inputs[1])->rank - 2;
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
     cm__attr attrs[] = {cm__trace_per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
                         cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
                         cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
                         CM__INTS(CM_ATTR_GROUP, cm__trace_int(t, o, "groups", 1)),
                         cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
+    int64_t missing[CM__SPATIAL_MAX];
+    for (int32_t i = 0; like >= 0 && i < dims; i++) {
+        int64_t from = cm__t(t->g, inputs[0])->dims[2 + i].fixed, window = cm__t(t->g, inputs[1])->dims[2 + i].fixed;
+        int64_t least = (from - 1) * attrs[0].ints[i] - 2 * attrs[1].ints[i] + attrs[2].ints[i] * (window - 1) + 1;
+        missing[i] = cm__t(t->g, like)->dims[2 + i].fixed - least;
+    }
+    if (like >= 0) attrs[4].ints = missing;
     cm__trace_made(t, o, 0, cm__emit(t->g, transposed ? CM_OP_CONV_TRANSPOSE : op, cm__trace_name(t, o), inputs,
                                      inputs[2] < 0 ? 2 : 3, attrs, transposed ? 5 : 4));
+}
+
+void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
+    t->convolutions++;
+    t->channels_last += t->tensors[o->in[0]].channels_last;
+    convolve(t, o, op, inputs, cm__trace_int(t, o, "transposed", 0) != 0, -1);
+}
+
+static bool is_used(const cm__trace *t, const cm__trace_op *o, int32_t output)
+{
+    return output < o->n_out && o->out[output] >= 0 && t->tensors[o->out[output]].readers;
+}
+
+/* (dy, x, w) -> (dx, dw, db) inside of forward: the gradient of the image is the transposed convolution of dy. */
+void cm__aten_convolution_gradient(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 2), -1};
+    if (is_used(t, o, 1) || is_used(t, o, 2)) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "the gradient of a filter in forward");
+    bool transposes = cm__trace_int(t, o, "transposed", 0) == 0;
+    convolve(t, o, op, inputs, transposes, transposes ? cm__trace_need(t, o, 1) : -1);
 }
 
 void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
