@@ -66,10 +66,12 @@ def _attention(args, kwargs) -> Optional[Fused]:
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
     given = {**dict(zip(names, args)), **kwargs}
     q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
-    if q.dim() != 4:
+    if q.dim() not in (3, 4):
         return None
 
-    def make() -> List[torch.Tensor]:  # fused kernels write [B, S, heads, d]
+    def make() -> List[torch.Tensor]:  # fused kernels write [B, S, heads, d]; none takes three dimensions
+        if q.dim() == 3:
+            return [q.new_empty(tuple(q.shape[:-1]) + (v.shape[-1],))]
         b, h, s, _ = q.shape
         return [torch.empty((b, s, h, v.shape[-1]), dtype=q.dtype, device=q.device).transpose(1, 2)]
 

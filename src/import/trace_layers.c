@@ -157,6 +157,7 @@ static bool shares_keys(const cm__trace *t, const cm__trace_op *o)
 
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
 {
+    if (o->in[0] >= 0 && t->tensors[o->in[0]].rank != 4) return true;
     if (mask >= o->n_in || o->in[mask] < 0) return false;
     const cm__trace_tensor *m = &t->tensors[o->in[mask]];
     /* the flash kernel, which would, takes no mask */
@@ -174,17 +175,29 @@ static int32_t inside(cm__trace *t, const cm__trace_op *o, int op, int32_t a, in
                     attrs ? 2 : 1);
 }
 
-/* The operators that PyTorch runs where no fused kernel takes the mask; they are marked, since they run in fp32. */
+/* The mask that is added to the scores; -1: none. */
+static int32_t mask_of(cm__trace *t, const cm__trace_op *o, const int32_t *in)
+{
+    const cm_tensor *q = cm__t(t->g, in[0]), *k = cm__t(t->g, in[1]);
+    cm_dim           dims[] = {q->dims[q->rank - 2], k->dims[k->rank - 2]};
+    if (in[3] >= 0 || !cm__trace_int(t, o, "is_causal", 0)) return in[3];
+    return cm__leaf(t->g, "causal", CM_ROLE_CONSTANT, q->dtype, 2, dims);
+}
+
+/* The operators that PyTorch runs where no fused kernel takes the mask or the three dimensions of the operands; they are
+   marked, since they run in fp32. */
 static int32_t composed(cm__trace *t, const cm__trace_op *o, const int32_t *in)
 {
     double         dropout = cm__trace_real(o, "dropout_p", 0);
     const cm__attr mark = CM__INTS(CM_ATTR_MATH, 1), result = CM__INTS(CM_ATTR_MATH, 2),
-                   perm = CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2),
+                   perm = cm__t(t->g, in[1])->rank == 4 ? CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2)
+                                                        : CM__INTS(CM_ATTR_PERM, 0, 2, 1),
                    rows[] = {mark, CM__INTS(CM_ATTR_AXIS, -1)}, ratio[] = {mark, CM__REAL(CM_ATTR_RATIO, dropout)};
     int32_t        root = cm__constant_scalar(t->g, "scale", CM_FP32, 0.5);
     int32_t        keys = cm__emit(t->g, CM_OP_TRANSPOSE, cm__trace_name(t, o), &in[1], 1, &perm, 1);
     int32_t        q = inside(t, o, CM_OP_MUL, in[0], root, NULL), k = inside(t, o, CM_OP_MUL, keys, root, NULL);
-    int32_t        p = inside(t, o, CM_OP_ADD, inside(t, o, CM_OP_MATMUL, q, k, NULL), in[3], NULL);
+    int32_t        p = inside(t, o, CM_OP_MATMUL, q, k, NULL), mask = mask_of(t, o, in);
+    if (mask >= 0) p = inside(t, o, CM_OP_ADD, p, mask, NULL);
     p = inside(t, o, CM_OP_SOFTMAX, p, -1, rows);
     if (dropout > 0) p = inside(t, o, CM_OP_DROPOUT, p, -1, ratio);
     return cm__emit(t->g, CM_OP_MATMUL, cm__trace_name(t, o), (int32_t[]){p, in[2]}, 2, &result, 1);
@@ -196,7 +209,8 @@ void cm__aten_attention(cm__trace *t, const cm__trace_op *o, int op)
                          cm__trace_in(t, o, 3)};
     cm__attr attrs[] = {CM__INTS(CM_ATTR_CAUSAL, cm__trace_int(t, o, "is_causal", 0)),
                         CM__REAL(CM_ATTR_DROPOUT, cm__trace_real(o, "dropout_p", 0))};
-    bool     apart = cm__t(t->g, inputs[0])->rank == 4 && cm__trace_unfused(t, o, 3);
+    int32_t  rank = cm__t(t->g, inputs[0])->rank;
+    bool     apart = (rank == 3 || rank == 4) && cm__trace_unfused(t, o, 3);
     cm__trace_made(t, o, 0, apart ? composed(t, o, inputs)
                                   : cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
 }
