@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, convolutions of volumes in 32 bits. */
+   long rows, attention of many heads, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -78,12 +78,26 @@ static double batched_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz;
 }
 
+#define HEAD_QUERIES 128 /* that a block of a fused attention kernel treats */
+
+/* A block starts and ends for each head, which takes longer than the work of a short sequence. */
+static double attention_time(const cm__limits *l, const cm__call *c)
+{
+    double heads = cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS);
+    double blocks = heads * ceil(cm__size(c, CM__ATTENTION_Q) / HEAD_QUERIES);
+    double cycles = c->pass == CM__PASS_BACKWARD       ? cm__time_factors.head_cycles_backward
+                    : strstr(c->variant, "dropout") ? cm__time_factors.head_cycles_dropout
+                                                    : cm__time_factors.head_cycles;
+    return in_32_bits(c) ? 0 : blocks * cycles / (l->cores * l->clock_hz);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
         [CM__CALL_GROUP_NORM] = group_norm_time, [CM__CALL_LAYER_NORM] = layer_norm_time,
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
     };
+    if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
     return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;
