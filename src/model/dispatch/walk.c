@@ -126,7 +126,7 @@ static bool is_turned(const walk *w)
 {
     int32_t k = apart_in_rows(w);
     int64_t between = 1;
-    if (k < 0 || w->result[0] != 1 || (w->operands > 1 && is_broadcast(w, k))) return false;
+    if (k < 0 || w->result[0] != 1) return false;
     for (int32_t i = 1; i < w->dims; i++)
         if (is_between(w, k, i)) between *= w->size[i];
     return between == w->read[k][0] && between * w->size[0] <= BLOCK_MOST;
