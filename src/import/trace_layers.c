@@ -78,6 +78,16 @@ cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char
     return (cm__attr){.key = to, .count = dims * copies, .ints = all};
 }
 
+/* A filter for each sample makes as many groups as there are samples. */
+static cm__attr groups_of(cm__trace *t, const cm__trace_op *o)
+{
+    cm_dim   groups = cm__trace_dim(t, o, "groups", 1);
+    int64_t *count = cm__alloc(t->ctx, sizeof *count);
+    if (groups.per_batch && groups.fixed) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "groups besides those of the samples");
+    *count = groups.per_batch ? groups.per_batch : groups.fixed;
+    return (cm__attr){.key = groups.per_batch ? CM_ATTR_SAMPLE_GROUPS : CM_ATTR_GROUP, .count = 1, .ints = count};
+}
+
 /* like: the image whose size a transposed convolution has to give, which decides on the output padding; -1: recorded. */
 static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t inputs[3], bool transposed, int32_t like)
 {
@@ -86,7 +96,7 @@ static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t 
     cm__attr attrs[] = {cm__trace_per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
                         cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
                         cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
-                        CM__INTS(CM_ATTR_GROUP, cm__trace_int(t, o, "groups", 1)),
+                        groups_of(t, o),
                         cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
     int64_t missing[CM__SPATIAL_MAX];
     for (int32_t i = 0; like >= 0 && i < dims; i++) {
