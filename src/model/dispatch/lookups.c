@@ -81,6 +81,7 @@ static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__p
                     *y = cm__t(d->g, forward->outputs[0]);
     int32_t count = indices_of(forward, table), axis = count > 1 ? 0 : indexed_axis(table, index, y);
     int32_t after = table->rank - count;
+    if (pass == CM__PASS_BACKWARD) cm__call_in_rows(d, node, cm__node(d, node)->inputs[0]); /* index_put_ sorts rows */
     if (count > 1 && y->rank >= after)
         look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_product(y->dims, y->rank - after),
                       cm__poly_product(table->dims, count), cm__poly_product(table->dims + count, after));
