@@ -98,19 +98,25 @@ static bool hides_products(const cm__trace_op *o)
     return strncmp(o->full, "python::", 8) == 0;
 }
 
+int32_t cm__trace_passes(const cm__trace *t)
+{
+    int32_t passes = 0;
+    for (int32_t i = 0; i < t->n_ops; i++)
+        passes += t->ops[i].phase == CM_BACKWARD && strcmp(t->ops[i].name, "ones_like") == 0;
+    return passes;
+}
+
 void cm__trace_backward_flop(cm__trace *t)
 {
     cm_poly sum = cm__poly_const(0);
-    int32_t passes = 0;
     for (int32_t i = 0; i < t->n_ops; i++) {
         const cm__trace_op *o = &t->ops[i];
         if (hides_products(o)) return;
         if (o->phase != CM_BACKWARD) continue;
-        passes += strcmp(o->name, "ones_like") == 0; /* the gradient of the loss, at which backward begins */
         for (size_t k = 0; k < sizeof products / sizeof *products; k++)
             if (strcmp(products[k].name, o->name) == 0) sum = cm__poly_add(sum, products[k].flop(t, o));
     }
-    t->g->has_backward = passes <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* 2: accumulated gradients */
+    t->g->has_backward = cm__trace_passes(t) <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* 2: accumulated gradients */
     t->g->backward_flop = sum;
 }
 

@@ -66,7 +66,8 @@ static double inner_cycles(const cm__call *c)
 {
     bool by_columns = c->variant[0] == 't'; /* the left operand */
     if (strcmp(c->dtype, "fp32") == 0) return cm__time_factors.inner_cycles_fp32;
-    if (strcmp(c->dtype, "tf32") == 0) return cm__time_factors.inner_cycles_tf32;
+    if (strcmp(c->dtype, "tf32") == 0)
+        return by_columns ? cm__time_factors.inner_cycles_tf32 : cm__time_factors.inner_cycles_tf32_rows;
     bool aligned = c->sizes[CM__GEMM_N] % 8 == 0 && c->sizes[by_columns ? CM__GEMM_M : CM__GEMM_K] % 8 == 0;
     return aligned ? cm__time_factors.inner_cycles : cm__time_factors.inner_cycles_unaligned;
 }
