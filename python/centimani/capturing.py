@@ -25,10 +25,22 @@ PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8")
 # ---- losses ------------------------------------------------------------------------------------------------------
 
 
+def _tensors_in(output: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a model's output, which may be nested: the script holds all of them until backward has run."""
+    if isinstance(output, dict):
+        for value in output.values():
+            yield from _tensors_in(value)
+    else:
+        for value in tree_flatten(output)[0]:
+            if isinstance(value, torch.Tensor):
+                yield value
+            elif isinstance(value, dict):
+                yield from _tensors_in(value)
+
+
 def _first_real(output: Any) -> torch.Tensor:
-    values = output.values() if isinstance(output, dict) else tree_flatten(output)[0]
-    for t in values:
-        if isinstance(t, torch.Tensor) and t.is_floating_point():
+    for t in _tensors_in(output):
+        if t.is_floating_point():
             return t
     raise CaptureError("the model returns no real numbers, so there is no default loss: pass loss=")
 
@@ -227,8 +239,7 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
         recorder.scope.clear()
         loss = _loss_of(plan.loss, output, target, recorder)
         step.loss = recorder.tensors.find(loss)
-        values = output.values() if isinstance(output, dict) else tree_flatten(output)[0]
-        step.outputs = [i for i in (recorder.tensors.find(t) for t in values if isinstance(t, torch.Tensor)) if i >= 0]
+        step.outputs = [i for i in (recorder.tensors.find(t) for t in _tensors_in(output)) if i >= 0]
         if forward_only:
             return step
         loss.backward()

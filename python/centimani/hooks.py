@@ -66,10 +66,12 @@ def _attention(args, kwargs) -> Optional[Fused]:
     names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
     given = {**dict(zip(names, args)), **kwargs}
     q, k, v, mask = given["query"], given["key"], given["value"], given.get("attn_mask")
-    if q.dim() != 4:
+    if q.dim() not in (3, 4):
         return None
 
-    def make() -> List[torch.Tensor]:  # fused kernels write [B, S, heads, d]
+    def make() -> List[torch.Tensor]:  # fused kernels write [B, S, heads, d]; none takes three dimensions
+        if q.dim() == 3:
+            return [q.new_empty(tuple(q.shape[:-1]) + (v.shape[-1],))]
         b, h, s, _ = q.shape
         return [torch.empty((b, s, h, v.shape[-1]), dtype=q.dtype, device=q.device).transpose(1, 2)]
 
@@ -205,6 +207,26 @@ def backward_phase(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         torch.autograd.backward = original
+
+
+@contextmanager
+def derivatives(recorder: Recorder) -> Iterator[None]:
+    """A model may call torch.autograd.grad and use the result. The operators inside belong to forward, and backward
+    differentiates them again."""
+    original = torch.autograd.grad
+
+    def run(*args, **kwargs):
+        recorder.differentiating += 1
+        try:
+            return original(*args, **kwargs)
+        finally:
+            recorder.differentiating -= 1
+
+    torch.autograd.grad = run
+    try:
+        yield
+    finally:
+        torch.autograd.grad = original
 
 
 @contextmanager
@@ -356,6 +378,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         stack.enter_context(plain_regions(recorder))
         stack.enter_context(custom_functions(recorder))
         stack.enter_context(backward_phase(recorder))
+        stack.enter_context(derivatives(recorder))
         stack.enter_context(functions_within(recorder, real))
         stack.enter_context(FusedOperators(recorder, real))
         stack.enter_context(recorder)

@@ -169,6 +169,7 @@ class Recorder(TorchDispatchMode):
         self.called: Tuple[Optional[int], Dict[int, int]] = (None, {})  # the last call (functions.py)
         self.scope: List[str] = []
         self.silence = self.backwards = self.plain = 0
+        self.differentiating = 0  # calls of torch.autograd.grad that run now
         self.failed: Optional[str] = None
         self.values: Optional[Values] = None  # None: the step runs on real data
         self.unfollowed: Set[int] = set()     # rows that forward made while autograd was switched off
@@ -312,7 +313,8 @@ class Recorder(TorchDispatchMode):
         has_result = any(isinstance(t, torch.Tensor) for t in _flat(result))
         if not has_result and not written:
             return
-        if name in ALIASES and self.phase != "forward":  # autograd wraps a saved tensor: the same tensor
+        if name in ALIASES and (self.phase != "forward" or self.differentiating):
+            # autograd wraps a saved tensor: the same tensor
             row = inputs[0]
             self.tensors.by_object[id(result)] = (weakref.ref(result), row)
             return

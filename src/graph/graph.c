@@ -259,7 +259,8 @@ static void renumber(cm_graph *g, int32_t i, const int32_t *moved)
         if (n->outputs[o] >= 0) cm__t(g, n->outputs[o])->producer = i;
 }
 
-void cm__prune(cm_graph *g)
+/* The nodes that outputs depend on. */
+static bool *nodes_to_keep(const cm_graph *g)
 {
     bool *needed = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *needed);
     bool *keep = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *keep);
@@ -271,6 +272,48 @@ void cm__prune(cm_graph *g)
         for (int32_t k = 0; keep[i] && k < n->n_inputs; k++)
             if (n->inputs[k] >= 0) needed[n->inputs[k]] = true;
     }
+    return keep;
+}
+
+static bool multiplies(const cm_node *n)
+{
+    cm_class kind = cm__class(n);
+    return kind == CM_CLASS_GEMM || kind == CM_CLASS_CONV || kind == CM_CLASS_ATTENTION;
+}
+
+/* Autograd stores what the other operators read. */
+static bool stores_nothing(const cm_node *n)
+{
+    return n->op == CM_OP_ADD || n->op == CM_OP_SUB || cm__class(n) == CM_CLASS_MOVEMENT;
+}
+
+void cm__keep_unused(cm_graph *g)
+{
+    bool *keep = nodes_to_keep(g), *work = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *work),
+         *read = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *read);
+    int32_t last = g->outputs[0];
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           works = !keep[i] && multiplies(n);
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            if (n->inputs[k] < 0) continue;
+            works |= !keep[i] && work[n->inputs[k]];
+            read[n->inputs[k]] = true;
+        }
+        for (int32_t o = 0; works && o < n->n_outputs; o++)
+            if (n->outputs[o] >= 0) work[n->outputs[o]] = true;
+        for (int32_t k = 0; works && !stores_nothing(n) && k < n->n_inputs; k++)
+            if (n->inputs[k] >= 0) cm__hold(g, n->inputs[k], last);
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        int32_t y = !keep[i] && g->nodes[i].n_outputs ? g->nodes[i].outputs[0] : -1;
+        if (y >= 0 && work[y] && !read[y]) cm__output(g, y);
+    }
+}
+
+void cm__prune(cm_graph *g)
+{
+    const bool *keep = nodes_to_keep(g);
     int32_t *moved = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *moved), kept = 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         moved[i] = keep[i] ? kept : -1;

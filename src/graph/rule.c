@@ -177,6 +177,12 @@ static void spatial(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t dim
     }
 }
 
+cm_dim cm__conv_groups(const cm_node *n)
+{
+    int64_t of_sample = cm__attr_int(n, CM_ATTR_SAMPLE_GROUPS, 0);
+    return of_sample ? (cm_dim){.per_batch = of_sample} : cm__fixed(cm__attr_int(n, CM_ATTR_GROUP, 1));
+}
+
 void cm__window_read(cm_graph *g, const cm_node *n, int32_t dims, const int64_t *kernel, cm__window *w)
 {
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(g->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);

@@ -61,6 +61,7 @@ typedef struct cm__window {
     int64_t pad_begin[CM__SPATIAL_MAX], pad_end[CM__SPATIAL_MAX];
     int64_t auto_pad;
 } cm__window;
+cm_dim cm__conv_groups(const cm_node *n); /* fixed, or as many for each sample */
 void   cm__window_read(cm_graph *g, const cm_node *n, int32_t dims, const int64_t *kernel, cm__window *w);
 cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim size, bool ceil_mode);
 

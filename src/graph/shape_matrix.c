@@ -81,10 +81,10 @@ static void kernel_of(cm_graph *g, const cm_tensor *w, int64_t *kernel)
     }
 }
 
-static int64_t group_of(cm_graph *g, const cm_node *n)
+static cm_dim group_of(cm_graph *g, const cm_node *n)
 {
-    int64_t group = cm__attr_int(n, CM_ATTR_GROUP, 1);
-    if (group < 1) cm__fail(g->ctx, CM_ERR_FORMAT, "group of %lld", (long long)group);
+    cm_dim group = cm__conv_groups(n);
+    if (group.fixed + group.per_batch < 1) cm__fail(g->ctx, CM_ERR_FORMAT, "group of %lld", (long long)group.fixed);
     return group;
 }
 
@@ -94,13 +94,14 @@ static void conv_of(cm_graph *g, cm_node *n, int32_t first, int32_t second, cm_d
     cm__need_rank(g, x, 3);
     if (w->rank != x->rank)
         cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s for input %s", cm__dims_text(g, w), cm__dims_text(g, x));
-    int64_t    kernel[CM__SPATIAL_MAX] = {0}, group = group_of(g, n);
+    int64_t    kernel[CM__SPATIAL_MAX] = {0};
+    cm_dim     group = group_of(g, n), filters;
     cm__window window;
     kernel_of(g, w, kernel);
     cm__window_read(g, n, x->rank - 2, kernel, &window);
-    if (!cm__dim_same(cm__dim_mul(g, w->dims[1], cm__fixed(group)), x->dims[1]) || w->dims[0].fixed % group)
-        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s in %lld groups for input %s", cm__dims_text(g, w), (long long)group,
-                 cm__dims_text(g, x));
+    if (!cm__dim_same(cm__dim_mul(g, w->dims[1], group), x->dims[1]) || !cm__dim_div(w->dims[0], group, &filters))
+        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s in %lld groups for input %s", cm__dims_text(g, w),
+                 (long long)group.fixed, cm__dims_text(g, x));
     cm_dim dims[CM__RANK_MAX] = {x->dims[0], w->dims[0]};
     for (int32_t i = 0; i < window.dims; i++) dims[i + 2] = cm__window_output(g, &window, i, x->dims[i + 2], false);
     int32_t rank = x->rank;
@@ -135,7 +136,7 @@ void cm__shape_conv_transpose(cm_graph *g, cm_node *n)
     cm__window_read(g, n, x->rank - 2, kernel, &window);
     cm__int_list(g, n, CM_ATTR_OUTPUT_PADDING, -1, extra, CM__SPATIAL_MAX);
     int32_t given = cm__int_list(g, n, CM_ATTR_OUTPUT_SHAPE, -1, shape, CM__RANK_MAX);
-    cm_dim  dims[CM__RANK_MAX] = {x->dims[0], cm__dim_mul(g, w->dims[1], cm__fixed(group_of(g, n)))};
+    cm_dim  dims[CM__RANK_MAX] = {x->dims[0], cm__dim_mul(g, w->dims[1], group_of(g, n))};
     for (int32_t i = 0; i < window.dims; i++)
         dims[i + 2] = given >= window.dims ? cm__fixed(shape[given - window.dims + i])
                                            : transpose_size(g, &window, i, x->dims[i + 2], extra[i]);

@@ -376,6 +376,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     add_output(&t, t.loss);
     for (int32_t i = 0; i < t.n_outputs; i++) add_output(&t, t.outputs[i]);
     if (!t.g->n_outputs) cm__fail(ctx, CM_ERR_FORMAT, "the trace has no output");
+    if (t.g->own_loss && cm__trace_passes(&t) <= 1) cm__keep_unused(t.g);
     cm__prune(t.g);
     list_opaque(&t);
     cm__find_blocks(t.g);

@@ -104,6 +104,7 @@ void cm__trace_functions(cm__trace *t, const cm__map *rows); /* custom autograd 
 
 /* ---- trace_backward.c ------------------------------------------------------------------------------------------- */
 
+int32_t cm__trace_passes(const cm__trace *t); /* recorded backward passes; more than one accumulate gradients */
 void cm__trace_backward_flop(cm__trace *t); /* sets the recorded backward's FLOP in the graph */
 int32_t cm__trace_segments(cm__trace *t); /* marks recomputed operators; returns how many were not found in forward */
 

@@ -33,6 +33,15 @@ static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }
 static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 1); }
 
+/* Convolutions in backward differentiate the gradient of another one. */
+static cm_poly of_forward_convolution(cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *x = at(t, o->in, o->n_in, 0), *w = at(t, o->in, o->n_in, 1), *y = at(t, o->out, o->n_out, 0);
+    if (!x || !w || !y || w->rank < 2) return cm__poly_const(0);
+    bool transposed = cm__trace_int(t, o, "transposed", 0) != 0;
+    return cm__poly_scale(cm__poly_mul(elements(transposed ? x : y), cm__poly_product(w->dims + 1, w->rank - 1)), 2);
+}
+
 /* (dy, x, w) -> (dx, dw): the FLOP of forward for each of the two gradients that is requested. */
 static cm_poly of_convolution(cm__trace *t, const cm__trace_op *o)
 {
@@ -70,6 +79,7 @@ static const struct {
     {"addmm", of_addmm},
     {"baddbmm", of_addmm},
     {"linear_backward", of_linear},
+    {"convolution", of_forward_convolution},
     {"convolution_backward", of_convolution},
     {"scaled_dot_product_attention_backward", of_attention},
     {"_scaled_dot_product_flash_attention_backward", of_attention},
@@ -88,19 +98,25 @@ static bool hides_products(const cm__trace_op *o)
     return strncmp(o->full, "python::", 8) == 0;
 }
 
+int32_t cm__trace_passes(const cm__trace *t)
+{
+    int32_t passes = 0;
+    for (int32_t i = 0; i < t->n_ops; i++)
+        passes += t->ops[i].phase == CM_BACKWARD && strcmp(t->ops[i].name, "ones_like") == 0;
+    return passes;
+}
+
 void cm__trace_backward_flop(cm__trace *t)
 {
     cm_poly sum = cm__poly_const(0);
-    int32_t passes = 0;
     for (int32_t i = 0; i < t->n_ops; i++) {
         const cm__trace_op *o = &t->ops[i];
         if (hides_products(o)) return;
         if (o->phase != CM_BACKWARD) continue;
-        passes += strcmp(o->name, "ones_like") == 0; /* the gradient of the loss, at which backward begins */
         for (size_t k = 0; k < sizeof products / sizeof *products; k++)
             if (strcmp(products[k].name, o->name) == 0) sum = cm__poly_add(sum, products[k].flop(t, o));
     }
-    t->g->has_backward = passes <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* 2: accumulated gradients */
+    t->g->has_backward = cm__trace_passes(t) <= 1 && (sum.c[0] != 0 || sum.c[1] != 0); /* 2: accumulated gradients */
     t->g->backward_flop = sum;
 }
 

@@ -78,21 +78,57 @@ cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char
     return (cm__attr){.key = to, .count = dims * copies, .ints = all};
 }
 
-void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
+/* A filter for each sample makes as many groups as there are samples. */
+static cm__attr groups_of(cm__trace *t, const cm__trace_op *o)
 {
-    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
-    int32_t  dims = cm__t(t->g, inputs[1])->rank - 2;
-    bool     transposed = cm__trace_int(t, o, "transposed", 0) != 0;
-    t->convolutions++;
-    t->channels_last += t->tensors[o->in[0]].channels_last;
+    cm_dim   groups = cm__trace_dim(t, o, "groups", 1);
+    int64_t *count = cm__alloc(t->ctx, sizeof *count);
+    if (groups.per_batch && groups.fixed) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "groups besides those of the samples");
+    *count = groups.per_batch ? groups.per_batch : groups.fixed;
+    return (cm__attr){.key = groups.per_batch ? CM_ATTR_SAMPLE_GROUPS : CM_ATTR_GROUP, .count = 1, .ints = count};
+}
+
+/* like: the image whose size a transposed convolution has to give, which decides on the output padding; -1: recorded. */
+static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t inputs[3], bool transposed, int32_t like)
+{
+    int32_t dims = cm__t(t->g, inputs[1])->rank - 2;
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
     cm__attr attrs[] = {cm__trace_per_dimension(t, o, "stride", CM_ATTR_STRIDES, dims, 1, 1),
                         cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
                         cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
-                        CM__INTS(CM_ATTR_GROUP, cm__trace_int(t, o, "groups", 1)),
+                        groups_of(t, o),
                         cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
+    int64_t missing[CM__SPATIAL_MAX];
+    for (int32_t i = 0; like >= 0 && i < dims; i++) {
+        int64_t from = cm__t(t->g, inputs[0])->dims[2 + i].fixed, window = cm__t(t->g, inputs[1])->dims[2 + i].fixed;
+        int64_t least = (from - 1) * attrs[0].ints[i] - 2 * attrs[1].ints[i] + attrs[2].ints[i] * (window - 1) + 1;
+        missing[i] = cm__t(t->g, like)->dims[2 + i].fixed - least;
+    }
+    if (like >= 0) attrs[4].ints = missing;
     cm__trace_made(t, o, 0, cm__emit(t->g, transposed ? CM_OP_CONV_TRANSPOSE : op, cm__trace_name(t, o), inputs,
                                      inputs[2] < 0 ? 2 : 3, attrs, transposed ? 5 : 4));
+}
+
+void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), cm__trace_in(t, o, 2)};
+    t->convolutions++;
+    t->channels_last += t->tensors[o->in[0]].channels_last;
+    convolve(t, o, op, inputs, cm__trace_int(t, o, "transposed", 0) != 0, -1);
+}
+
+static bool is_used(const cm__trace *t, const cm__trace_op *o, int32_t output)
+{
+    return output < o->n_out && o->out[output] >= 0 && t->tensors[o->out[output]].readers;
+}
+
+/* (dy, x, w) -> (dx, dw, db) inside of forward: the gradient of the image is the transposed convolution of dy. */
+void cm__aten_convolution_gradient(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 2), -1};
+    if (is_used(t, o, 1) || is_used(t, o, 2)) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "the gradient of a filter in forward");
+    bool transposes = cm__trace_int(t, o, "transposed", 0) == 0;
+    convolve(t, o, op, inputs, transposes, transposes ? cm__trace_need(t, o, 1) : -1);
 }
 
 void cm__aten_pool(cm__trace *t, const cm__trace_op *o, int op)
@@ -131,6 +167,7 @@ static bool shares_keys(const cm__trace *t, const cm__trace_op *o)
 
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
 {
+    if (o->in[0] >= 0 && t->tensors[o->in[0]].rank != 4) return true;
     if (mask >= o->n_in || o->in[mask] < 0) return false;
     const cm__trace_tensor *m = &t->tensors[o->in[mask]];
     /* the flash kernel, which would, takes no mask */
@@ -148,17 +185,29 @@ static int32_t inside(cm__trace *t, const cm__trace_op *o, int op, int32_t a, in
                     attrs ? 2 : 1);
 }
 
-/* The operators that PyTorch runs where no fused kernel takes the mask; they are marked, since they run in fp32. */
+/* The mask that is added to the scores; -1: none. */
+static int32_t mask_of(cm__trace *t, const cm__trace_op *o, const int32_t *in)
+{
+    const cm_tensor *q = cm__t(t->g, in[0]), *k = cm__t(t->g, in[1]);
+    cm_dim           dims[] = {q->dims[q->rank - 2], k->dims[k->rank - 2]};
+    if (in[3] >= 0 || !cm__trace_int(t, o, "is_causal", 0)) return in[3];
+    return cm__leaf(t->g, "causal", CM_ROLE_CONSTANT, q->dtype, 2, dims);
+}
+
+/* The operators that PyTorch runs where no fused kernel takes the mask or the three dimensions of the operands; they are
+   marked, since they run in fp32. */
 static int32_t composed(cm__trace *t, const cm__trace_op *o, const int32_t *in)
 {
     double         dropout = cm__trace_real(o, "dropout_p", 0);
     const cm__attr mark = CM__INTS(CM_ATTR_MATH, 1), result = CM__INTS(CM_ATTR_MATH, 2),
-                   perm = CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2),
+                   perm = cm__t(t->g, in[1])->rank == 4 ? CM__INTS(CM_ATTR_PERM, 0, 1, 3, 2)
+                                                        : CM__INTS(CM_ATTR_PERM, 0, 2, 1),
                    rows[] = {mark, CM__INTS(CM_ATTR_AXIS, -1)}, ratio[] = {mark, CM__REAL(CM_ATTR_RATIO, dropout)};
     int32_t        root = cm__constant_scalar(t->g, "scale", CM_FP32, 0.5);
     int32_t        keys = cm__emit(t->g, CM_OP_TRANSPOSE, cm__trace_name(t, o), &in[1], 1, &perm, 1);
     int32_t        q = inside(t, o, CM_OP_MUL, in[0], root, NULL), k = inside(t, o, CM_OP_MUL, keys, root, NULL);
-    int32_t        p = inside(t, o, CM_OP_ADD, inside(t, o, CM_OP_MATMUL, q, k, NULL), in[3], NULL);
+    int32_t        p = inside(t, o, CM_OP_MATMUL, q, k, NULL), mask = mask_of(t, o, in);
+    if (mask >= 0) p = inside(t, o, CM_OP_ADD, p, mask, NULL);
     p = inside(t, o, CM_OP_SOFTMAX, p, -1, rows);
     if (dropout > 0) p = inside(t, o, CM_OP_DROPOUT, p, -1, ratio);
     return cm__emit(t->g, CM_OP_MATMUL, cm__trace_name(t, o), (int32_t[]){p, in[2]}, 2, &result, 1);
@@ -170,7 +219,8 @@ void cm__aten_attention(cm__trace *t, const cm__trace_op *o, int op)
                          cm__trace_in(t, o, 3)};
     cm__attr attrs[] = {CM__INTS(CM_ATTR_CAUSAL, cm__trace_int(t, o, "is_causal", 0)),
                         CM__REAL(CM_ATTR_DROPOUT, cm__trace_real(o, "dropout_p", 0))};
-    bool     apart = cm__t(t->g, inputs[0])->rank == 4 && cm__trace_unfused(t, o, 3);
+    int32_t  rank = cm__t(t->g, inputs[0])->rank;
+    bool     apart = (rank == 3 || rank == 4) && cm__trace_unfused(t, o, 3);
     cm__trace_made(t, o, 0, apart ? composed(t, o, inputs)
                                   : cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
 }

@@ -247,6 +247,23 @@ static void look_up(cm__trace *t, const cm__trace_op *o, int op, int64_t dim)
 }
 
 void cm__aten_embedding(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, 0); }
+
+/* (table, indices, offsets): the sum of the rows that the indices of a bag select. Bags of one size are known. */
+void cm__aten_embedding_bag(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
+    const cm_tensor        *indices = cm__t(t->g, inputs[1]);
+    cm_dim                  dims[3] = {y->dims[0], cm__fixed(0), y->dims[y->rank - 1]};
+    if (y->rank != 2 || indices->rank != 1 || !cm__dim_div(indices->dims[0], dims[0], &dims[1]))
+        cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "bags of several sizes");
+    cm__attr first = CM__INTS(CM_ATTR_AXIS, 0);
+    cm__attr sum[] = {CM__INTS(CM_ATTR_KEEPDIMS, 0), CM__INTS(CM_ATTR_AXES, 1)};
+    int32_t  rows[] = {cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &first, 1), cm__trace_shape(t, 3, dims)};
+    int32_t  bags = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), rows, 2, NULL, 0);
+    cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_REDUCE_SUM, cm__trace_name(t, o), &bags, 1, sum, 2));
+}
+
 void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }
 void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
 

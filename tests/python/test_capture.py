@@ -279,6 +279,51 @@ class Captures(unittest.TestCase):
         nodes = graph_of(t, "--precision", "fp32", "--fuse", "eager")["training_nodes"]
         self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and the linear layer's input
 
+    def test_derivatives_that_the_model_takes_are_differentiated(self):
+        class Field(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.f = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+
+            def forward(self, x):
+                x = x.detach().requires_grad_()
+                y = self.f(x)
+                slope = torch.autograd.grad(y.sum(), x, create_graph=True)[0]
+                return (slope ** 2).mean() + (y ** 2).mean()
+
+        t = centimani.capture(Field(), torch.zeros(2, 2))
+        nodes = graph_of(t, "--precision", "fp32", "--nodes")["node_list"]
+        products = sum(n["class"] == "gemm" and n["phase"] == "backward" for n in nodes)
+        self.assertEqual(products, t.operators("backward").count("aten::mm") - 1)  # less the gradient of x, which nobody reads
+        self.assertNotIn("Opaque", {n["type"] for n in nodes})
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 computes attention of three dimensions by other operators")
+    def test_attention_of_three_dimensions_is_one_operator(self):
+        class Flat(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.q = nn.Linear(8, 8)
+
+            def forward(self, x):
+                return nn.functional.scaled_dot_product_attention(self.q(x), x, x)
+
+        t = centimani.capture(Flat(), torch.zeros(2, 6, 8), loss="mse")
+        self.assertEqual(t.operators("forward").count("aten::scaled_dot_product_attention"), 1)
+        self.assertEqual(product_types(t, "--precision", "amp-bf16"), ["bf16", "fp32"])  # the linear layer; attention
+
+    def test_all_tensors_of_a_nested_output_are_held(self):
+        class Parts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(8, 8), nn.Linear(8, 3)
+
+            def forward(self, x):
+                hidden = self.a(x)
+                return {"logits": self.b(hidden.relu()), "inside": {"states": (hidden, [hidden + 1])}}
+
+        t = centimani.capture(Parts(), torch.zeros(2, 8))
+        self.assertEqual(len(t.content["outputs"]), 3)
+
     def test_an_unknown_optimizer_is_recorded_by_its_operators(self):
         class Sign(torch.optim.Optimizer):
             def __init__(self, params):

@@ -7,7 +7,7 @@ typedef struct shape {
     const cm_tensor *x, *w, *y;
     cm__window       window;
     int64_t          padded[CM__SPATIAL_MAX]; /* 1 along axes whose two paddings have an odd sum, else 0 */
-    int64_t          groups;
+    cm_dim           groups;
     bool             transposed;
 } shape;
 
@@ -29,7 +29,7 @@ static shape shape_of(const cm__dispatch *d, const cm_node *n)
     shape   s = {.x = cm__in(d->g, n, 0),
                  .w = cm__in(d->g, n, 1),
                  .y = cm__t(d->g, n->outputs[0]),
-                 .groups = cm__attr_int(n, CM_ATTR_GROUP, 1),
+                 .groups = cm__conv_groups(n),
                  .transposed = n->op == CM_OP_CONV_TRANSPOSE};
     int64_t kernel[CM__SPATIAL_MAX];
     for (int32_t i = 0; i < s.x->rank - 2; i++) kernel[i] = s.w->dims[2 + i].fixed;
@@ -64,7 +64,7 @@ static void plane_sizes(const shape *s, cm__sized_call *c)
         c->sizes[CM__CONV_PAD_H + axis] = cm__poly_const(a < 0 ? 0 : (double)s->window.pad_begin[a]);
         c->sizes[CM__CONV_DIL_H + axis] = cm__poly_const(a < 0 ? 1 : (double)s->window.dilation[a]);
     }
-    c->sizes[CM__CONV_GROUPS] = cm__poly_const((double)s->groups);
+    c->sizes[CM__CONV_GROUPS] = cm__poly_dim(s->groups);
 }
 
 static void volume_sizes(const shape *s, cm__sized_call *c)
@@ -79,7 +79,7 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
         c->sizes[CM__CONV3D_PAD_D + axis] = cm__poly_const((double)s->window.pad_begin[axis]);
         c->sizes[CM__CONV3D_DIL_D + axis] = cm__poly_const((double)s->window.dilation[axis]);
     }
-    c->sizes[CM__CONV3D_GROUPS] = cm__poly_const((double)s->groups);
+    c->sizes[CM__CONV3D_GROUPS] = cm__poly_dim(s->groups);
 }
 
 /* Channels are last if the image or the weight has them last, or if a compiler converts both. */

@@ -2,12 +2,14 @@
 /* images.c - kernel calls of pooling, resizing, padding and sampling, and of windows as columns. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "model/dispatch/rules.h"
 
-/* Kernels of volumes are the same in both orders. */
+/* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last. */
 static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
 {
-    bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image);
+    bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image) &&
+                strcmp(kind, "bicubic") != 0;
     snprintf(variant, size, "%s:%s", kind, last ? "nhwc" : "nchw");
 }
 

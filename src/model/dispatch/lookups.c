@@ -27,14 +27,20 @@ static int32_t indexed_axis(const cm_tensor *table, const cm_tensor *index, cons
     return 0;
 }
 
+static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, cm_dtype dtype,
+                          cm_poly tokens, cm_poly vocabulary, cm_poly width)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, variant, dtype, false);
+    c.sizes[CM__EMBEDDING_TOKENS] = tokens;
+    c.sizes[CM__EMBEDDING_VOCAB] = vocabulary;
+    c.sizes[CM__EMBEDDING_WIDTH] = width;
+    cm__dispatch_add(d, node, &c);
+}
+
 static void look_up(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, const cm_tensor *table,
                     cm_poly tokens, int32_t axis)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, variant, table->dtype, false);
-    c.sizes[CM__EMBEDDING_TOKENS] = tokens;
-    c.sizes[CM__EMBEDDING_VOCAB] = cm__poly_dim(table->dims[axis]);
-    c.sizes[CM__EMBEDDING_WIDTH] = others(table, axis);
-    cm__dispatch_add(d, node, &c);
+    look_up_sizes(d, node, pass, variant, table->dtype, tokens, cm__poly_dim(table->dims[axis]), others(table, axis));
 }
 
 /* The elements with the highest values along an axis; backward writes their gradients into zeros. */
@@ -61,6 +67,31 @@ void cm__dispatch_sort(cm__dispatch *d, int32_t node)
     if (cm__in(d->g, n, 0)->rank) chosen(d, node, cm__forward_of(d, n));
 }
 
+/* Indices of the first dimensions of a table, which together select rows of the others. */
+static int32_t indices_of(const cm_node *forward, const cm_tensor *table)
+{
+    int32_t count = 0;
+    while (count < table->rank && 1 + count < forward->n_inputs && cm__has(forward, 1 + count)) count++;
+    return count;
+}
+
+static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
+{
+    const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1),
+                    *y = cm__t(d->g, forward->outputs[0]);
+    int32_t count = indices_of(forward, table), axis = count > 1 ? 0 : indexed_axis(table, index, y);
+    int32_t after = table->rank - count;
+    if (pass == CM__PASS_BACKWARD) cm__call_in_rows(d, node, cm__node(d, node)->inputs[0]); /* index_put_ sorts rows */
+    if (count > 1 && y->rank >= after)
+        look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_product(y->dims, y->rank - after),
+                      cm__poly_product(table->dims, count), cm__poly_product(table->dims + count, after));
+    else {
+        /* the kernel that copies whole rows needs them to be contiguous: otherwise one thread reads each element */
+        bool apart = !axis && pass == CM__PASS_FORWARD && !cm__strides_in_rows(d->strides, forward->inputs[0]);
+        look_up(d, node, pass, axis ? "index:col" : apart ? "gather" : "index", table, cm_tensor_elements(index), axis);
+    }
+}
+
 /* Rows of a table, slices of a tensor along an axis, or one element for each index. */
 static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
@@ -69,10 +100,7 @@ static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     if (forward->op == CM_OP_GATHER_ELEMENTS)
         look_up(d, node, pass, "gather", table,
                 index->rank > axis ? cm__poly_dim(index->dims[axis]) : cm__poly_const(1), axis);
-    else if (forward->op == CM_OP_INDEX) {
-        axis = indexed_axis(table, index, cm__t(d->g, forward->outputs[0]));
-        look_up(d, node, pass, axis ? "index:col" : "index", table, cm_tensor_elements(index), axis);
-    }
+    else if (forward->op == CM_OP_INDEX) indexed(d, node, forward, pass);
     else look_up(d, node, pass, table->rank == 2 && axis == 0 ? "" : "select", table, cm_tensor_elements(index), axis);
 }
 

@@ -126,7 +126,7 @@ static bool is_turned(const walk *w)
 {
     int32_t k = apart_in_rows(w);
     int64_t between = 1;
-    if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return false;
+    if (k < 0 || w->result[0] != 1) return false;
     for (int32_t i = 1; i < w->dims; i++)
         if (is_between(w, k, i)) between *= w->size[i];
     return between == w->read[k][0] && between * w->size[0] <= BLOCK_MOST;
@@ -142,7 +142,8 @@ static const char *form_of(const walk *w)
         if (is_broadcast(w, k)) broadcast = k;
         else if (!same_strides(w, k)) apart = true;
     }
-    if (!side_by_side || (broadcast >= 0 && w->operands == 1)) return ":strided"; /* or the only operand is broadcast */
+    if (!side_by_side) return ":strided";
+    if (broadcast >= 0 && w->operands == 1) return w->dims == 1 ? ":strided" : ":part"; /* rows that are read again */
     if (apart) return ":part";
     if (broadcast < 0) return "";
     return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";

@@ -46,9 +46,10 @@ static conv conv_of(const cm_graph *g, const cm_node *n)
     bool             transposed = n->op == CM_OP_CONV_TRANSPOSE;
     const cm_tensor *x = transposed ? cm__t(g, n->outputs[0]) : cm__in(g, n, 0), *filter = cm__in(g, n, 1);
     const cm_tensor *y = transposed ? cm__in(g, n, 0) : cm__t(g, n->outputs[0]);
+    cm_dim           groups = cm__conv_groups(n); /* of a batch with more than one sample */
     return (conv){.n = cm__poly_dim(x->dims[0]), .c = size_of(x, 1), .k = size_of(y, 1), .h = size_of(x, 2),
                   .w = size_of(x, 3), .out_h = size_of(y, 2), .out_w = size_of(y, 3), .r = size_of(filter, 2),
-                  .s = size_of(filter, 3), .groups = (double)cm__attr_int(n, CM_ATTR_GROUP, 1),
+                  .s = size_of(filter, 3), .groups = (double)(groups.fixed + 2 * groups.per_batch),
                   .element = (double)cm_dtype_size(filter->dtype), .transposed = transposed,
                   .volume = x->rank > 4, .depth = size_of(x, 4), .filter_depth = size_of(filter, 4),
                   .unit_stride = ones(n, CM_ATTR_STRIDES) && ones(n, CM_ATTR_DILATIONS), .x = cm_tensor_bytes(x),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows or groups, convolutions of volumes in 32 bits. */
+/* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
+   long rows, attention of many heads, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -43,14 +44,64 @@ static double group_norm_time(const cm__limits *l, const cm__call *c)
     return fmax(pass_s, row * cm__time_factors.group_norm_cycles / l->clock_hz) + 2 * pass_s;
 }
 
+static double layer_norm_time(const cm__limits *l, const cm__call *c)
+{
+    return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
+}
+
+#define SCAN_THREADS 512 /* of a block, each of which scans two numbers at a time */
+
+/* PyTorch gives a whole block to each row if there are more than 512 rows per number of a row (scan_cycles in
+   data/factors.tsv). Both sizes are rounded up to powers of two. */
+static double scan_time(const cm__limits *l, const cm__call *c)
+{
+    double rows = cm__size(c, CM__REDUCE_OUTER), length = cm__size(c, CM__REDUCE_REDUCE);
+    if (strncmp(c->variant, "cum", 3) != 0 || c->sizes[CM__REDUCE_INNER] != 1 || rows < 1 || length < 1) return 0;
+    if (ceil(log2(rows)) - ceil(log2(length)) <= log2(SCAN_THREADS)) return 0;
+    return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
+}
+
+/* Cycles per inner index of a tile of a product. */
+static double inner_cycles(const cm__call *c)
+{
+    bool by_columns = c->variant[0] == 't'; /* the left operand */
+    if (strcmp(c->dtype, "fp32") == 0) return cm__time_factors.inner_cycles_fp32;
+    if (strcmp(c->dtype, "tf32") == 0)
+        return by_columns ? cm__time_factors.inner_cycles_tf32 : cm__time_factors.inner_cycles_tf32_rows;
+    bool aligned = c->sizes[CM__GEMM_N] % 8 == 0 && c->sizes[by_columns ? CM__GEMM_M : CM__GEMM_K] % 8 == 0;
+    return aligned ? cm__time_factors.inner_cycles : cm__time_factors.inner_cycles_unaligned;
+}
+
+/* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. */
+static double batched_time(const cm__limits *l, const cm__call *c)
+{
+    if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
+    return cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz;
+}
+
+#define HEAD_QUERIES 128 /* that a block of a fused attention kernel treats */
+
+/* A block starts and ends for each head, which takes longer than the work of a short sequence. */
+static double attention_time(const cm__limits *l, const cm__call *c)
+{
+    double heads = cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS);
+    double blocks = heads * ceil(cm__size(c, CM__ATTENTION_Q) / HEAD_QUERIES);
+    double cycles = c->pass == CM__PASS_BACKWARD       ? cm__time_factors.head_cycles_backward
+                    : strstr(c->variant, "dropout") ? cm__time_factors.head_cycles_dropout
+                                                    : cm__time_factors.head_cycles;
+    return in_32_bits(c) ? 0 : blocks * cycles / (l->cores * l->clock_hz);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
+    static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
+        [CM__CALL_GROUP_NORM] = group_norm_time, [CM__CALL_LAYER_NORM] = layer_norm_time,
+        [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
+    };
+    if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
-    if (l->clock_hz <= 0) return 0;
-    if (c->op == CM__CALL_GROUP_NORM) return group_norm_time(l, c);
-    if (c->op != CM__CALL_LAYER_NORM) return 0;
-    return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
+    return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;
 }
 
 /* True: the call may read less than all of its operands: some rows of a table, or windows with steps wider than

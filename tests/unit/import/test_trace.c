@@ -50,6 +50,37 @@ static void a_functions_backward_is_as_recorded(void **state)
     }
 }
 
+/* ---- layers that nobody reads ------------------------------------------------------------------------------------- */
+
+/* The loss is the sum of x W. tanh(x W) V is not used: eager frameworks run it, and autograd stores its operands until the loss
+   is known. A step with two backward passes accumulates gradients; what the last loss does not read is an earlier sample. */
+#define UNUSED(more)                                                                                                   \
+    TRACE("\"loss\":6,\"outputs\":[6]", T("[4,4]", "fp32", "parameter") "," T("[4,4]", "fp32", "parameter") ","        \
+          T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[]") ","      \
+          X("[]") "," X("[]"),                                                                                          \
+          OP("aten::mm", "[2,0]", "[3]") "," OP("aten::tanh", "[3]", "[4]") "," OP("aten::mm", "[4,1]", "[5]") ","      \
+          OP("aten::sum", "[3]", "[6]") more)
+#define BEGINS(out) ",{\"op\":\"aten::ones_like\",\"in\":[6],\"out\":[" out "],\"phase\":\"backward\"}"
+
+static void unused_layers_run_in_forward(void **state)
+{
+    (void)state;
+    static const char *const traces[] = {UNUSED(""), UNUSED(BEGINS("7")), UNUSED(BEGINS("7") BEGINS("8"))};
+    for (size_t i = 0; i < COUNT(traces); i++) {
+        cm_graph *g = accepted(traces[i], 0), *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+        bool      runs = i < 2;
+        assert_int_equal(count_of(step, "Gemm"), 1 + runs);
+        assert_int_equal(count_of(step, "Tanh"), runs);
+        only(step, "GemmGradWeight"); /* of W alone */
+        if (runs) { /* it is made before the loss, and read for the last time before it */
+            const cm_tensor *h = cm__t(step, only(step, "Tanh")->outputs[0]);
+            assert_true(h->dies >= cm__t(step, only(step, "ReduceSum")->outputs[0])->producer);
+        }
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* ---- a classifier ------------------------------------------------------------------------------------------------ */
 
 /* x[B, 3] by W^T of [5, 3] plus b, ReLU, cross-entropy against labels [B]; as PyTorch dispatches it. */
@@ -396,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss), cmocka_unit_test(a_loss_after_the_outputs_is_outside),
+        cmocka_unit_test(unused_layers_run_in_forward),
         cmocka_unit_test(a_functions_backward_is_as_recorded),
         cmocka_unit_test(variables_keep_tensors),
         cmocka_unit_test(index_add_saves_its_source),

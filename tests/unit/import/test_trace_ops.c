@@ -16,6 +16,14 @@ static void operators_become_ours(void **state)
          T("[8,2,3,3]", "fp32", "parameter") "," X("[[1,0],8,3,3]"), "Conv"},
         {OPA("aten::convolution", "[0,1,-1]", "[2]", "\"stride\":[2,2],\"padding\":[0,0],\"transposed\":1"),
          T("[4,5,2,2]", "fp32", "parameter") "," X("[[1,0],5,12,12]"), "ConvTranspose"},
+        /* a filter for each sample: x as one image of 4 B channels */
+        {OPA("aten::view", "[0]", "[3]", "") "," OPA("aten::convolution", "[3,1,-1]", "[2]",
+         "\"stride\":[1,1],\"padding\":[1,1],\"groups\":{\"terms\":[1,0]}"),
+         T("[[5,0],4,3,3]", "fp32", "input") "," X("[1,[5,0],6,6]") "," X("[1,[4,0],6,6]"), "Conv"},
+        /* gradients that forward takes; an image of 12 pixels is half as large with stride 2, whatever is left over */
+        {OPA("aten::convolution_backward", "[0,3,1]", "[2]", "\"stride\":[2,2],\"padding\":[1,1],\"groups\":1"),
+         T("[4,5,3,3]", "fp32", "parameter") "," X("[[1,0],5,12,12]") "," X("[[1,0],5,12,12]"), "ConvTranspose"},
+        {OP("aten::tanh_backward", "[0,0]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "Mul"},
         {OPA("aten::max_pool2d_with_indices", "[0]", "[2]", "\"kernel_size\":[3],\"stride\":[2],\"padding\":[1]"),
          X("[]") "," X("[[1,0],4,3,3]"), "MaxPool"},
         {OPA("aten::avg_pool2d", "[0]", "[2]", "\"kernel_size\":[2,2]"), X("[]") "," X("[[1,0],4,3,3]"), "AveragePool"},
@@ -132,6 +140,42 @@ static void shared_keys_with_a_mask_stay_unfused(void **state)
         cm_graph *g = accepted(text, 0);
         assert_int_equal(count_of(g, "Attention"), i != 1);
         assert_int_equal(count_of(g, "MatMul"), i == 1 ? 2 : 0);
+        cm_graph_free(g);
+    }
+}
+
+/* No fused kernel takes three dimensions. A causal mask is added to the scores then. */
+static void attention_of_three_dimensions_stays_unfused(void **state)
+{
+    (void)state;
+    for (int causal = 0; causal < 2; causal++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[1]", T("[[12,0],6,8]", "fp32", "input") "," X("[[12,0],6,8]"),
+                       OPA("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[1]", "\"is_causal\":%d")), causal);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(count_of(g, "MatMul"), 2);
+        assert_int_equal(count_of(g, "Softmax"), 1);
+        assert_int_equal(count_of(g, "Add"), causal);
+        assert_int_equal(g->n_unsupported, 0);
+        cm_graph_free(g);
+    }
+}
+
+/* Three indices for each of B bags, or a number of them that is not the same for all. */
+static void bags_are_look_ups_and_a_sum(void **state)
+{
+    (void)state;
+    for (int bags = 0; bags < 2; bags++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[3]", T("[9,4]", "fp32", "parameter") ","
+                       T("[[3,%d]]", "int64", "input") "," T("[[1,0]]", "int64", "input") "," X("[[1,0],4]"),
+                       OP("aten::_embedding_bag", "[0,1,2]", "[3]")), bags);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(count_of(g, "Gather"), !bags);
+        assert_int_equal(count_of(g, "ReduceSum"), !bags);
+        assert_int_equal(count_of(g, "Opaque"), bags);
         cm_graph_free(g);
     }
 }
@@ -258,6 +302,8 @@ int main(void)
         cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
         cmocka_unit_test(clones_for_gradients_are_noted),
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
+        cmocka_unit_test(attention_of_three_dimensions_stays_unfused),
+        cmocka_unit_test(bags_are_look_ups_and_a_sum),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),

@@ -26,6 +26,35 @@ static void rows_and_columns(void **state)
           FP32, 2, "embedding forward gather fp32 9,5,8", "embedding backward gather fp32 9,5,8");
 }
 
+/* Two indices select rows of a table [3, 5, 4]: 15 rows of 4. */
+static void several_indices(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[3,5,4]", "[4]", "6", INDEX("[7,7]") "," INDEX("[7,7]") "," X("[7,7,4]"),
+                  STEP("aten::index.Tensor", "[2,4,5]", "[6]", "")),
+          FP32, 2, "embedding forward index fp32 49,15,4", "embedding backward index fp32 49,15,4");
+}
+
+/* Whole rows are copied only if they are contiguous: a transposed table is read element by element. */
+static void a_transposed_table(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[4,5]", "[5]", "6", X("[5,4]") "," INDEX("[9]") "," X("[9,4]"),
+                  STEP("aten::t", "[2]", "[4]", "") "," STEP("aten::index.Tensor", "[4,5]", "[6]", "")),
+          FP32, 2, "embedding forward gather fp32 9,5,4", "embedding backward index fp32 9,5,4");
+}
+
+/* The gradient of one half of a concatenation has gaps: it is copied before its rows are added. */
+static void a_gradient_with_gaps(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[5,4]", "[4]", "7", INDEX("[9]") "," X("[9,4]") "," X("[9,4]") "," X("[9,8]"),
+                  STEP("aten::index.Tensor", "[2,4]", "[5]", "") "," STEP("aten::index.Tensor", "[2,4]", "[6]", "") ","
+                  STEP("aten::cat", "[5,6]", "[7]", "\"dim\":1")),
+          FP32, 2, "elementwise forward copy:part fp32 9,4", "elementwise forward copy:part fp32 9,4",
+          "embedding backward index fp32 9,5,4", "embedding backward index fp32 9,5,4");
+}
+
 /* What is looked up has the type of the table: rows of a product that autocast computed in bf16. */
 static void a_look_up_keeps_the_type(void **state)
 {
@@ -74,7 +103,9 @@ static void written_into_a_part(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(a_look_up_keeps_the_type),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
+                                       cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
+                                       cmocka_unit_test(a_look_up_keeps_the_type),
                                        cmocka_unit_test(added_to_nodes),
                                        cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};
     return cmocka_run_group_tests(tests, NULL, NULL);
