@@ -44,7 +44,9 @@ static int fit_trace(const settings *s)
     status = cm__trace_fit_print(&r, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : EXIT_DONE;
     if (!code && !profile) say("%s: out of memory", s->trace);
-    if (!code && s->output) code = profile ? save_text(s->output, profile) : EXIT_FAILED;
+    else if (!code && !r.rows) say("%s: no kernel call is recognised, so there is nothing to learn", s->trace);
+    if (!code && (!profile || !r.rows)) code = EXIT_FAILED;
+    if (!code && s->output) code = save_text(s->output, profile);
     cm_timeline_free(r.timeline);
     return code;
 }

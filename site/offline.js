@@ -44,5 +44,7 @@
     const reply = await Promise.race([ask(url.pathname, [...url.searchParams], init.body ?? null), aborted]);
     return new Response(reply.text, { status: reply.status, headers: { 'Content-Type': reply.type } });
   };
-  start();
+  // The page shows the answer that it has inside first. Loading the module meanwhile would take the processor from it.
+  if (location.search) start();
+  else addEventListener('load', () => { if (!worker) start(); });
 })();

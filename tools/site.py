@@ -1,42 +1,58 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""site.py - WASM-BUILD OUT: write the page without a server, a folder of static files for any web host.
+"""site.py - WASM-BUILD PROGRAM OUT: write the page without a server, a folder of static files for any web host.
 
-The files of web/ are taken as they are, with relative addresses. Files whose names end in .gz are for hosts that send
-compressed copies; the sum of their sizes is the load.
+The page is the document that PROGRAM's server sends, with the answer to the first question inside. Files whose names end
+in .gz are for hosts that send compressed copies; the sum of their sizes is the load.
 """
 import gzip
 import pathlib
-import re
 import shutil
+import subprocess
 import sys
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CHART = pathlib.Path("/usr/share/javascript/chart.js/chart.min.js")
-NOT_SERVED = {"report.js"}  # part of reports only
 MOST_BYTES = 3_000_000      # compressed load
 
 
-def page(text):
-    """Relative addresses, and the module instead of the server before the page's own scripts."""
-    text = re.sub(r'((?:href|src)=")/', r"\1./", text)
-    return text.replace("<script ", '<script src="./offline.js"></script>\n<script ', 1)
+def served_page(program):
+    """The page of the program's server: one document with its style, scripts, and the answer to the first question."""
+    server = subprocess.Popen([program, "serve", "--port", "0"], stdout=subprocess.PIPE, text=True)
+    try:
+        with urllib.request.urlopen(server.stdout.readline().strip()) as reply:
+            return reply.read().decode()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def replaced(text, old, new):
+    if text.count(old) != 1:
+        sys.exit(f"site.py: the page has {text.count(old)} times {old!r}, expected once")
+    return text.replace(old, new)
+
+
+def page(text, offline):
+    """The module instead of the server. The page has one answer, whatever the question of its address is."""
+    text = replaced(text, "</head>", f"<script>{offline}</script>\n</head>")
+    for name in ("", "openapi.json"):
+        text = replaced(text, f'href="/{name}"', f'href="./{name}"')
+    return replaced(text, '<html lang="en" data-answered>', '<html lang="en" data-answered="usual">')
 
 
 def main():
-    built, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    built, program, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    for source in sorted((ROOT / "web").iterdir()):
-        if source.name not in NOT_SERVED and source.is_file():
-            shutil.copy(source, out)
+    offline = (ROOT / "site" / "offline.js").read_text(encoding="utf-8")
+    (out / "index.html").write_text(page(served_page(program), offline), encoding="utf-8")
     shutil.copy(CHART, out / "chart.js")
-    for name in ("offline.js", "worker.js"):
-        shutil.copy(ROOT / "site" / name, out)
-    for name in ("centimani.js", "centimani.wasm"):
-        shutil.copy(built / "site" / name, out)
+    for source in (ROOT / "web" / "openapi.json", ROOT / "site" / "worker.js", built / "site" / "centimani.js",
+                   built / "site" / "centimani.wasm"):
+        shutil.copy(source, out)
     (out / "centimani.wasm").chmod(0o644)
-    (out / "index.html").write_text(page((out / "index.html").read_text(encoding="utf-8")), encoding="utf-8")
     load = 0
     for file in sorted(out.iterdir()):
         packed = gzip.compress(file.read_bytes(), 9, mtime=0)

@@ -1,5 +1,6 @@
-// first.js - the answer to the question of the URL. The server writes it into the page (src/serve/page.c). A page without a server
-// asks while the browser still reads the page, so that the program computes meanwhile.
+// first.js - the answer to the question of the URL. The server writes it into the page (src/serve/page.c). A page without a server has
+// the answer to the question without fields inside (tools/site.py); it asks others while the browser still reads the page, so that
+// the program computes meanwhile.
 'use strict';
 const First = (() => {
   const text = query =>
@@ -11,8 +12,11 @@ const First = (() => {
   let early = null;
   try {
     const [q] = Question.fromUrl(),
-      query = Question.query(Object.keys(q).length ? q : Question.examples[0][1]);
-    if (query.model && !('answered' in document.documentElement.dataset)) early = { asked: text(query), answer: Api.ask('/api/rank', query) };
+      isUsual = !Object.keys(q).length,
+      query = Question.query(isUsual ? Question.examples[0][1] : q),
+      { answered } = document.documentElement.dataset, // which questions the page has the answer to: 'usual', '' all
+      isInside = answered === '' || (answered === 'usual' && isUsual);
+    if (query.model && !isInside) early = { asked: text(query), answer: Api.ask('/api/rank', query) };
     early?.answer.catch(() => {}); // ask() reports it
   } catch {
     // A question that the page refuses; ask() is not called for it.

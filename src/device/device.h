@@ -63,7 +63,7 @@ typedef enum cm__correction {
 
 /* Built-in devices that were loaded together. */
 typedef struct cm__peers {
-    cm_device **devices;
+    const cm_device **devices;
     int32_t     count;
 } cm__peers;
 

@@ -19,8 +19,9 @@ typedef struct cm__machine {
     const char *interface; /* that reported the values */
 } cm__machine;
 
-/* Implemented by machine_hwloc.c if hwloc is available, else by machine_sysfs.c. */
+/* From hwloc if it is installed, else from sysconf and /sys. */
 void cm__machine_discover(cm__machine *machine);
+void cm__machine_from_system(cm__machine *machine); /* only from these two */
 
 /* The profile lives as long as the context. Peaks and bandwidths are unknown: benchmarks measure them. */
 const json_t *cm__machine_profile(cm__ctx *ctx);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_sysfs.c - cores, caches and memory from sysconf and /sys, for builds without hwloc. */
+/* machine_sysfs.c - cores, caches and memory from sysconf and /sys, where hwloc is not installed. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ static void read_cache(int index, cm__machine *m)
     m->caches[level - 1].per_core = sharing <= 2 && sharing < m->cores; /* two threads of one core */
 }
 
-void cm__machine_discover(cm__machine *m)
+void cm__machine_from_system(cm__machine *m)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     m->cores = cores > 0 ? (double)cores : 0;

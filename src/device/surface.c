@@ -34,6 +34,20 @@ size_t cm__surface_weights(const cm__surface *s)
     return count;
 }
 
+/* Weights by unit become weights by input, so that several units are computed at a time. */
+static const double *by_input(cm__ctx *ctx, const cm__surface *s, const double *by_unit)
+{
+    double *weights = cm__alloc_array(ctx, cm__surface_weights(s), sizeof *weights), *to = weights;
+    for (int l = 0; l < CM__SURFACE_LAYERS; l++) {
+        int32_t inputs = s->widths[l], units = s->widths[l + 1];
+        for (int32_t i = 0; i < inputs; i++)
+            for (int32_t u = 0; u < units; u++) *to++ = by_unit[u * inputs + i];
+        for (int32_t u = 0; u < units; u++) *to++ = by_unit[inputs * units + u];
+        by_unit += (inputs + 1) * units;
+    }
+    return weights;
+}
+
 static cm__surface surface_of(cm__ctx *ctx, const char *op, const json_t *value)
 {
     const json_t *times = json_object_get(value, "times");
@@ -43,7 +57,7 @@ static cm__surface surface_of(cm__ctx *ctx, const char *op, const json_t *value)
     read_widths(ctx, json_object_get(value, "widths"), &s);
     s.low = numbers(ctx, json_object_get(value, "low"), (size_t)s.widths[0], op, "low");
     s.high = numbers(ctx, json_object_get(value, "high"), (size_t)s.widths[0], op, "high");
-    s.weights = numbers(ctx, json_object_get(value, "weights"), cm__surface_weights(&s), op, "weights");
+    s.weights = by_input(ctx, &s, numbers(ctx, json_object_get(value, "weights"), cm__surface_weights(&s), op, "weights"));
     return s;
 }
 

@@ -16,7 +16,8 @@ typedef struct cm__surface {
     double        mape;  /* of rows left out of the fit */
     int32_t       widths[CM__SURFACE_LAYERS + 1];
     const double *low, *high; /* fitted range of each feature */
-    const double *weights;    /* of each layer: one row of weights for each unit, then the units' constants */
+    const double *weights;    /* of each layer: for each input its weights to all units, then the units' constants; in a
+                                 profile they are in the order of units */
 } cm__surface;
 
 typedef struct cm__surfaces {

@@ -32,14 +32,21 @@ static void load_models(cm_job *j)
     }
 }
 
-/* Devices use profiles of other devices of their kind. Sharing the loaded ones avoids loading them again. */
+/* Devices use profiles of other devices of their kind. All built-in ones are loaded once, because each search would load
+   those that nobody offers again. */
 static void introduce(cm_job *j)
 {
-    j->peers.devices = cm__alloc_array(j->ctx, (size_t)j->n_devices + 1, sizeof *j->peers.devices);
+    size_t most = (size_t)j->n_devices + (size_t)cm_devices();
+    j->peers.devices = cm__alloc_array(j->ctx, most + 1, sizeof *j->peers.devices);
     for (int32_t i = 0; i < j->n_devices; i++) {
         const char *id = cm_device_get_info(j->devices[i])->id;
         if (cm__profile_find(CM__PROFILE_DEVICE, id)) j->peers.devices[j->peers.count++] = j->devices[i];
         j->devices[i]->peers = &j->peers;
+    }
+    for (int32_t i = 0; j->n_devices && i < cm_devices(); i++) {
+        bool             offered = cm__device_peer(j->devices[0], cm_device_id(i));
+        const cm_device *other = offered ? NULL : cm__device_beside(j->ctx, j->devices[0], cm_device_id(i));
+        if (other) j->peers.devices[j->peers.count++] = other;
     }
 }
 

@@ -32,7 +32,7 @@ function host(folder) {
 
 async function loaded(browser, url, file) {
   const page = await browser.newPage();
-  await page.goto(url);
+  await page.goto(url, { waitUntil: 'commit' }); // its 'load' waits for hosts that may not be reached
   await page.waitForSelector('input.trace_file', { state: 'attached', timeout: 60000 });
   await page.setInputFiles('input.trace_file', file);
   await page.waitForFunction(() => window.app?.trace?.engine, null, { timeout: 120000 });

@@ -28,7 +28,7 @@ typedef struct free_list {
 } free_list;
 
 #define EIGHTHS 3    /* bits: a list for each eighth between two powers of two */
-#define LISTS 448    /* for all sizes below 2^63 */
+#define LISTS 448u   /* for all sizes below 2^63 */
 #define WORDS (LISTS / 64)
 
 typedef struct pool {
@@ -57,20 +57,20 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
-static int32_t list_of(int64_t size)
+static uint32_t list_of(int64_t size)
 {
     uint64_t units = (uint64_t)size / UNIT;
-    int      high = 63 - __builtin_clzll(units | 1), shift = high - EIGHTHS;
-    return shift <= 0 ? (int32_t)units : (shift << EIGHTHS) + (int32_t)(units >> shift);
+    int      high = 63 - __builtin_clzll(units | 1), shift = high > EIGHTHS ? high - EIGHTHS : 0;
+    return (uint32_t)(shift << EIGHTHS) + (uint32_t)(units >> shift);
 }
 
 /* The first list from `from` on that is not empty; LISTS: none. */
-static int32_t next_filled(const pool *p, int32_t from)
+static uint32_t next_filled(const pool *p, uint32_t from)
 {
-    int      word = from / 64;
+    uint32_t word = from / 64;
     uint64_t bits = from < LISTS ? p->filled[word] >> from % 64 << from % 64 : 0;
     while (!bits && ++word < WORDS) bits = p->filled[word];
-    return bits ? word * 64 + __builtin_ctzll(bits) : LISTS;
+    return bits ? word * 64 + (uint32_t)__builtin_ctzll(bits) : LISTS;
 }
 
 /* Whether a block comes before another one on a list, or is the same. */
@@ -79,9 +79,10 @@ static bool comes_before(const block *a, const block *b)
     return (a->size > b->size) | ((a->size == b->size) & (a->address >= b->address));
 }
 
-/* The number of blocks on the list that come before block b, including it. The search has no branches that nobody can
-   predict. */
-static int32_t place_on(const cm__allocator *a, const free_list *s, const block *b)
+#define SHORT 8 /* blocks of a list that are compared one by one */
+
+/* As place_on(), of a long list: the search has no branches that nobody can predict. */
+static int32_t place_by_halves(const cm__allocator *a, const free_list *s, const block *b)
 {
     const int32_t *at = s->of;
     int32_t        n = s->count;
@@ -90,14 +91,23 @@ static int32_t place_on(const cm__allocator *a, const free_list *s, const block 
         at = comes_before(&a->blocks[at[half - 1]], b) ? at + half : at;
         n -= half;
     }
-    return (int32_t)(at - s->of) + (n && comes_before(&a->blocks[*at], b));
+    return (int32_t)(at - s->of) + comes_before(&a->blocks[*at], b);
+}
+
+/* The number of blocks on the list that come before block b, including it. Most lists have one block or none. */
+static inline int32_t place_on(const cm__allocator *a, const free_list *s, const block *b)
+{
+    int32_t place = s->count;
+    if (place > SHORT) return place_by_halves(a, s, b);
+    while (place > 0 && !comes_before(&a->blocks[s->of[place - 1]], b)) place--;
+    return place;
 }
 
 static void put_free(cm__allocator *a, int32_t id)
 {
     block     *b = &a->blocks[id];
     pool      *p = a->pools[b->small];
-    int32_t    list = list_of(b->size);
+    uint32_t   list = list_of(b->size);
     free_list *s = &p->lists[list];
     int32_t    place = place_on(a, s, b);
     if (s->count == s->capacity) s->of = cm__grow(a->ctx, s->of, s->count, &s->capacity, sizeof *s->of);
@@ -108,7 +118,7 @@ static void put_free(cm__allocator *a, int32_t id)
     b->free = true;
 }
 
-static int32_t take_at(cm__allocator *a, pool *p, int32_t list, int32_t place)
+static int32_t take_at(cm__allocator *a, pool *p, uint32_t list, int32_t place)
 {
     free_list *s = &p->lists[list];
     int32_t    id = s->of[place];
@@ -121,16 +131,17 @@ static int32_t take_at(cm__allocator *a, pool *p, int32_t list, int32_t place)
 
 static void take_free(cm__allocator *a, int32_t id)
 {
-    block  *b = &a->blocks[id];
-    pool   *p = a->pools[b->small];
-    int32_t list = list_of(b->size);
+    block   *b = &a->blocks[id];
+    pool    *p = a->pools[b->small];
+    uint32_t list = list_of(b->size);
     take_at(a, p, list, place_on(a, &p->lists[list], b) - 1);
 }
 
 /* Takes the smallest block that is large enough, of these the one at the lowest address; NONE: there is none. */
 static int32_t take_smallest(cm__allocator *a, pool *p, int64_t size)
 {
-    int32_t list = list_of(size), place = p->lists[list].count - 1;
+    uint32_t list = list_of(size);
+    int32_t  place = p->lists[list].count - 1;
     while (place >= 0 && a->blocks[p->lists[list].of[place]].size < size) place--;
     if (place >= 0) return take_at(a, p, list, place);
     list = next_filled(p, list + 1);
@@ -198,7 +209,7 @@ int64_t cm__allocator_alone(int64_t bytes)
 void cm__allocator_release_cached(cm__allocator *a)
 {
     for (int small = 0; small < 2; small++)
-        for (int32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
+        for (uint32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
             for (int32_t place = a->pools[small]->lists[list].count - 1; place >= 0; place--) {
                 const block *b = &a->blocks[a->pools[small]->lists[list].of[place]];
                 if (b->before != NONE || b->after != NONE) continue;

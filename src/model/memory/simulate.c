@@ -36,6 +36,7 @@ typedef struct cached_simulation {
 } cached_simulation;
 
 typedef struct cm__simulations {
+    cm__step_order    order;
     cached_simulation at[SIMULATIONS_MOST];
     int               count; /* entries with an initialised lock */
 } cm__simulations;
@@ -68,6 +69,7 @@ void cm__footprint_share_simulations(cm_footprint *f, const cm_footprint *other)
     f->simulations = other ? other->simulations : NULL;
     if (f->simulations || setjmp(f->ctx->trap)) return; /* without memory there is no cache */
     cm__simulations *r = cm__alloc(f->ctx, sizeof *r);
+    r->order = cm__step_order_of(f->ctx, f);
     cm__defer(f->ctx, release, r);
     while (r->count < SIMULATIONS_MOST && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
     f->simulations = r;
@@ -103,6 +105,7 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, do
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm__step_run  s = {.f = f, .ctx = ctx, .batch = (double)batch, .library_bytes = library_bytes};
+    if (f->simulations) s.order = f->simulations->order;
     cm_memory_use exact = *use;
     s.allocator = cm__allocator_new(ctx, limit);
     run(&s, &exact);

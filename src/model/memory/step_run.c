@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/map.h"
 
 /* ---- order of allocations --------------------------------------------------------------------------------------- */
 
@@ -14,25 +15,62 @@ static int32_t *filled(cm__ctx *ctx, int32_t count)
     return list;
 }
 
-/* Builds lists of pieces by node, in the order of tensors. */
-static void index_pieces(cm__step_run *s)
+#define KEY_MOST 128 /* numbers of a key; convolutions have at most 4 tensors of 5 dimensions */
+
+static int32_t append_tensor(const cm_tensor *t, int64_t *key, int32_t count)
 {
-    const cm_footprint *f = s->f;
-    s->block = filled(s->ctx, f->n_pieces);
-    s->first_born = filled(s->ctx, f->n_nodes);
-    s->first_dead = filled(s->ctx, f->n_nodes);
-    s->next_born = filled(s->ctx, f->n_pieces);
-    s->next_dead = filled(s->ctx, f->n_pieces);
+    if (count + 2 + 2 * t->rank > KEY_MOST) return count;
+    key[count++] = (int64_t)t->dtype;
+    key[count++] = t->rank;
+    for (int32_t i = 0; i < t->rank; i++) {
+        key[count++] = t->dims[i].per_batch;
+        key[count++] = t->dims[i].fixed;
+    }
+    return count;
+}
+
+/* Whether no convolution before this one has its sizes and types. */
+static bool is_new(cm__map *seen, cm__ctx *ctx, const cm_graph *step, const cm_node *n)
+{
+    int64_t key[KEY_MOST] = {n->op};
+    int32_t count = 1;
+    for (int32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
+        int32_t id = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
+        if (id >= 0) count = append_tensor(cm__t(step, id), key, count);
+    }
+    size_t   length = (size_t)count * sizeof *key;
+    cm__span span = {memcpy(cm__alloc_unset(ctx, length, 1), key, length), length};
+    return cm__map_put(seen, span, 0);
+}
+
+static const bool *find_kinds(cm__ctx *ctx, const cm_footprint *f)
+{
+    bool   *first = cm__alloc_array(ctx, (size_t)f->n_nodes + 1, sizeof *first);
+    cm__map seen;
+    cm__map_init(&seen, ctx);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        const cm_node *n = &f->step->nodes[i];
+        first[i] = cm__class(n) == CM_CLASS_CONV && is_new(&seen, ctx, f->step, n);
+    }
+    return first;
+}
+
+/* Lists of pieces by node are in the order of tensors. */
+cm__step_order cm__step_order_of(cm__ctx *ctx, const cm_footprint *f)
+{
+    int32_t *first_born = filled(ctx, f->n_nodes), *first_dead = filled(ctx, f->n_nodes);
+    int32_t *next_born = filled(ctx, f->n_pieces), *next_dead = filled(ctx, f->n_pieces);
     for (int32_t p = f->n_pieces - 1; p >= 0; p--) {
         const cm__piece *x = &f->pieces[p];
         int32_t          born = x->born < 0 ? f->n_nodes : x->born;
         if (x->born < 0 && x->dies < 0) continue;
-        s->next_born[p] = s->first_born[born];
-        s->first_born[born] = p;
+        next_born[p] = first_born[born];
+        first_born[born] = p;
         if (x->dies >= f->n_nodes) continue;
-        s->next_dead[p] = s->first_dead[x->dies];
-        s->first_dead[x->dies] = p;
+        next_dead[p] = first_dead[x->dies];
+        first_dead[x->dies] = p;
     }
+    return (cm__step_order){first_born, next_born, first_dead, next_dead, find_kinds(ctx, f)};
 }
 
 cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
@@ -78,7 +116,7 @@ static void note_peak(cm__step_run *s, int32_t node)
 
 static void make_pieces(cm__step_run *s, int32_t node)
 {
-    for (int32_t p = s->first_born[node]; p >= 0; p = s->next_born[p]) {
+    for (int32_t p = s->order.first_born[node]; p >= 0; p = s->order.next_born[p]) {
         const cm__piece *x = &s->f->pieces[p];
         if (s->block[p] != -1) continue; /* outlived the previous step */
         s->block[p] = try_take(s, s->sizes.pieces[p], x->category);
@@ -88,7 +126,7 @@ static void make_pieces(cm__step_run *s, int32_t node)
 
 static void drop_pieces(cm__step_run *s, int32_t node)
 {
-    for (int32_t p = s->first_dead[node]; p >= 0; p = s->next_dead[p]) {
+    for (int32_t p = s->order.first_dead[node]; p >= 0; p = s->order.next_dead[p]) {
         give(s, s->block[p], s->f->pieces[p].category);
         s->block[p] = -1;
     }
@@ -121,42 +159,14 @@ static int32_t take_for_node(cm__step_run *s, const cm_node *n, int32_t node)
     return block;
 }
 
-/* ---- algorithms of convolutions ---------------------------------------------------------------------------------- */
-
-#define KEY_MOST 128 /* numbers of a key; convolutions have at most 4 tensors of 5 dimensions */
-
-static int32_t append_tensor(const cm_tensor *t, int64_t *key, int32_t count)
-{
-    if (count + 2 + 2 * t->rank > KEY_MOST) return count;
-    key[count++] = (int64_t)t->dtype;
-    key[count++] = t->rank;
-    for (int32_t i = 0; i < t->rank; i++) {
-        key[count++] = t->dims[i].per_batch;
-        key[count++] = t->dims[i].fixed;
-    }
-    return count;
-}
-
-/* Whether a convolution of these sizes and types has not run yet. */
-static bool first_of_its_kind(cm__step_run *s, const cm_node *n)
-{
-    int64_t key[KEY_MOST] = {n->op};
-    int32_t count = 1;
-    for (int32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
-        int32_t id = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
-        if (id >= 0) count = append_tensor(cm__t(s->f->step, id), key, count);
-    }
-    size_t   length = (size_t)count * sizeof *key;
-    cm__span span = {memcpy(cm__alloc(s->ctx, length), key, length), length};
-    return cm__map_put(&s->searched, span, 0);
-}
+/* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
 /* PyTorch chooses the algorithm of a convolution by timing all of them when its sizes first occur, and returns cached
    segments afterwards (github.com/pytorch/pytorch, issue 50190 and pull request 101038). After the first step there
    are therefore few large blocks that later tensors would split. */
-static void search_algorithm(cm__step_run *s, const cm_node *n)
+static void search_algorithm(cm__step_run *s, int32_t node)
 {
-    if (!s->use && cm__class(n) == CM_CLASS_CONV && first_of_its_kind(s, n)) cm__allocator_release_cached(s->allocator);
+    if (!s->use && !s->searched && s->order.first_of_kind[node]) cm__allocator_release_cached(s->allocator);
 }
 
 static void run_update(cm__step_run *s, const cm_node *n, int32_t node)
@@ -173,7 +183,7 @@ static void run_node(cm__step_run *s, int32_t node)
     make_pieces(s, node);
     if (n->op == CM_OP_UPDATE) run_update(s, n, node);
     else {
-        search_algorithm(s, n);
+        search_algorithm(s, node);
         int32_t block = take_for_node(s, n, node);
         note_peak(s, node);
         give(s, block, CM_CATEGORY_EPHEMERAL);
@@ -190,8 +200,8 @@ static void take_library(cm__step_run *s)
 void cm__step_run_begin(cm__step_run *s)
 {
     s->sizes = cm__sizes_of(s->ctx, s->f, s->batch);
-    index_pieces(s);
-    cm__map_init(&s->searched, s->ctx);
+    s->block = filled(s->ctx, s->f->n_pieces);
+    if (!s->order.first_born) s->order = cm__step_order_of(s->ctx, s->f);
     make_pieces(s, s->f->n_nodes);
     take_library(s);
 }
@@ -199,4 +209,5 @@ void cm__step_run_begin(cm__step_run *s)
 void cm__step_run_once(cm__step_run *s)
 {
     for (int32_t i = 0; i < s->f->n_nodes; i++) run_node(s, i);
+    s->searched = true;
 }

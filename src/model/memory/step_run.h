@@ -3,7 +3,7 @@
 #ifndef CM_MODEL_STEP_RUN_H
 #define CM_MODEL_STEP_RUN_H
 
-#include "base/map.h"
+#include "base/ctx.h"
 #include "model/memory/allocator.h"
 #include "model/memory/footprint.h"
 
@@ -14,6 +14,16 @@ typedef struct cm__sizes {
 
 cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch);
 
+/* The order of a step's allocations, which does not depend on the batch size. */
+typedef struct cm__step_order {
+    /* lists of pieces by the node that makes them; n_nodes: before the step */
+    const int32_t *first_born, *next_born;
+    const int32_t *first_dead, *next_dead; /* lists by the last node that uses them */
+    const bool    *first_of_kind;          /* by node: the first convolution of its sizes and types */
+} cm__step_order;
+
+cm__step_order cm__step_order_of(cm__ctx *ctx, const cm_footprint *f);
+
 typedef struct cm__step_run {
     const cm_footprint *f;
     cm__ctx            *ctx;
@@ -21,11 +31,9 @@ typedef struct cm__step_run {
     double              batch, library_bytes;
     int32_t            *block;     /* per piece; -1: none */
     cm__sizes           sizes;
-    /* lists of pieces by the node that makes them; n_nodes: before the step */
-    int32_t            *first_born, *next_born;
-    int32_t            *first_dead, *next_dead; /* lists by the last node that uses them */
+    cm__step_order      order;     /* zeros: cm__step_run_begin() finds it */
     double              now[CM_CATEGORIES], lacking;
-    cm__map             searched;  /* convolutions whose algorithm was chosen */
+    bool                searched;  /* a step has run: the algorithms of all convolutions are chosen */
     cm_memory_use      *use;       /* use of the current step; NULL: the first step, which does not count */
 } cm__step_run;
 

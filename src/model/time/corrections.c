@@ -28,19 +28,17 @@ static cm__correction of_groups_last(int64_t width, int64_t groups, bool forward
 }
 
 /* Backward, kernels of channels that are no multiple of 8 are slow. Forward they are not. */
-static cm__correction of_whole_last(const cm__call *c, int64_t in, int64_t out)
+static cm__correction of_whole_last(const cm__call *c, int64_t in, int64_t out, double flop, double bytes)
 {
-    double flop, bytes;
-    bool   odd = (in > IMAGE_CHANNELS && in % ALIGNED) || out % ALIGNED;
-    cm__call_work(c, &flop, &bytes);
+    bool odd = (in > IMAGE_CHANNELS && in % ALIGNED) || out % ALIGNED;
     if (odd && c->pass != CM__PASS_FORWARD) return CM__CORRECT_CONV_ODD_NHWC;
     return flop < THIN * bytes ? CM__CORRECT_CONV_THIN_NHWC : CM__CORRECT_CONV_NHWC;
 }
 
-static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_t groups)
+static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_t groups, double flop, double bytes)
 {
     bool forward = c->pass == CM__PASS_FORWARD;
-    if (groups <= 1) return last(c) ? of_whole_last(c, in, out) : CM__CORRECT_CONV_NCHW;
+    if (groups <= 1) return last(c) ? of_whole_last(c, in, out, flop, bytes) : CM__CORRECT_CONV_NCHW;
     if (groups == in && !last(c)) return CM__CORRECT_DEPTHWISE_NCHW;
     if (groups == in) return forward ? CM__CORRECT_DEPTHWISE_NHWC : CM__CORRECT_DEPTHWISE_BACK_NHWC;
     if (last(c)) return of_groups_last(in / groups, groups, forward);
@@ -49,21 +47,29 @@ static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_
 
 static bool strided(const cm__call *c) { return strstr(c->variant, ":strided") || strstr(c->variant, ":part"); }
 
-cm__correction cm__correction_of(const cm__call *c)
+cm__correction cm__correction_of_work(const cm__call *c, double flop, double bytes)
 {
     if (cm__call_kinds[c->op].engine == CM_ENGINE_MATRIX && !in_16_bits(c)) return CM__CORRECTIONS;
     switch (c->op) {
     case CM__CALL_GEMM: return CM__CORRECT_GEMM;
     case CM__CALL_ATTENTION: return CM__CORRECT_ATTENTION;
-    case CM__CALL_CONV: return of_conv(c, c->sizes[CM__CONV_C], c->sizes[CM__CONV_K], c->sizes[CM__CONV_GROUPS]);
+    case CM__CALL_CONV: return of_conv(c, c->sizes[CM__CONV_C], c->sizes[CM__CONV_K], c->sizes[CM__CONV_GROUPS], flop,
+                                       bytes);
     case CM__CALL_CONV3D: return of_conv(c, c->sizes[CM__CONV3D_C], c->sizes[CM__CONV3D_K],
-                                         c->sizes[CM__CONV3D_GROUPS]);
+                                         c->sizes[CM__CONV3D_GROUPS], flop, bytes);
     case CM__CALL_BATCH_NORM: return last(c) ? CM__CORRECT_BATCH_NORM_NHWC : CM__CORRECT_BATCH_NORM_NCHW;
     case CM__CALL_ELEMENTWISE: return strided(c) ? CM__CORRECT_STRIDED : CM__CORRECT_ELEMENTWISE;
     case CM__CALL_POOL: return CM__CORRECT_POOL;
     case CM__CALL_RNN: return CM__CORRECTIONS;
     default: return CM__CORRECT_OTHER;
     }
+}
+
+cm__correction cm__correction_of(const cm__call *c)
+{
+    double flop, bytes;
+    cm__call_work(c, &flop, &bytes);
+    return cm__correction_of_work(c, flop, bytes);
 }
 
 /* What a kind's time depends on beside the transferred time: blocks of channels that are not full take as long as full
@@ -75,9 +81,8 @@ static double of_shape(cm__correction kind, const cm__call *c)
     return ceil(channels / BLOCK) * BLOCK / channels;
 }
 
-double cm__correction_factor(const cm_device *device, const cm__call *call, bool *known)
+double cm__correction_factor(const cm_device *device, cm__correction kind, const cm__call *call, bool *known)
 {
-    cm__correction kind = cm__correction_of(call);
     *known = kind < CM__CORRECTIONS && device->corrections[kind].known;
     return *known ? device->corrections[kind].value * of_shape(kind, call) : 1;
 }

@@ -10,8 +10,10 @@
 
 /* The kind of a call; CM__CORRECTIONS: it is not corrected. */
 cm__correction cm__correction_of(const cm__call *call);
-/* The factor of the call's kind; 1: the device has none. *known: whether it has one. */
-double         cm__correction_factor(const cm_device *device, const cm__call *call, bool *known);
+/* The same if the call's work is known. */
+cm__correction cm__correction_of_work(const cm__call *call, double flop, double bytes);
+/* The factor of a call of this kind; 1: the device has none. *known: whether it has one. */
+double         cm__correction_factor(const cm_device *device, cm__correction kind, const cm__call *call, bool *known);
 /* Whether the factor refers to the time of another call: *other. */
 bool           cm__corrected_as(const cm_device *device, const cm__call *call, cm__call *other);
 

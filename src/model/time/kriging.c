@@ -41,38 +41,51 @@ typedef struct described {
     int   table[CM__NEIGHBOURS]; /* of each neighbour: the row of `apart` and `alike` */
 } described;
 
-static void describe_table(const cm__neighbours *n, const cm__rows *tables, const cm__scales *s, int32_t a, float *away,
-                           float *alike)
+/* The tables that neighbours are from, each once. */
+typedef struct sources {
+    int32_t of[CM__NEIGHBOURS];
+    int     count;
+} sources;
+
+/* Notes a neighbour's table and returns its place. */
+static int note_source(sources *s, int32_t table)
 {
-    int32_t last = -1;
-    float   between = 0;
-    memset(away, 0, WIDE * sizeof *away);
-    memset(alike, 0, WIDE * sizeof *alike);
-    for (int j = 0; j < n->count; j++) {
-        int32_t b = n->of[j].table;
-        if (b != last) between = a == b ? 0 : apart(s, &tables[a], &tables[b]);
-        last = b;
-        away[j] = between;
-        alike[j] = a == b ? (float)s->alike : 0;
+    int at = 0;
+    s->of[s->count] = table; /* ends the search */
+    while (s->of[at] != table) at++;
+    s->count += at == s->count;
+    return at;
+}
+
+/* What is known of the tables: the numbers of two tables for all neighbours of the second. */
+static void describe_tables(const sources *from, int neighbours, const cm__rows *tables, const cm__scales *s,
+                            described *d)
+{
+    for (int a = 0; a < from->count; a++) {
+        float away[CM__NEIGHBOURS], alike[CM__NEIGHBOURS] = {0};
+        for (int b = 0; b < from->count; b++)
+            away[b] = a == b ? 0 : apart(s, &tables[from->of[a]], &tables[from->of[b]]);
+        alike[a] = (float)s->alike;
+        for (int j = 0; j < neighbours; j++) {
+            d->apart[a][j] = away[d->table[j]];
+            d->alike[a][j] = alike[d->table[j]];
+        }
+        memset(d->apart[a] + neighbours, 0, (size_t)(WIDE - neighbours) * sizeof(float));
+        memset(d->alike[a] + neighbours, 0, (size_t)(WIDE - neighbours) * sizeof(float));
     }
 }
 
 static void describe(const cm__neighbours *n, const cm__rows *tables, int count, const cm__scales *s, described *d)
 {
-    int32_t seen[CM__NEIGHBOURS];
-    int     tables_seen = 0;
+    sources from;
+    from.count = 0;
     if (n->count < CM__NEIGHBOURS) memset(d->of, 0, (size_t)count * sizeof *d->of);
     for (int f = 0; f < count; f++) memset(d->of[f] + CM__NEIGHBOURS, 0, (WIDE - CM__NEIGHBOURS) * sizeof **d->of);
     for (int i = 0; i < n->count; i++) {
-        int32_t a = n->of[i].table;
-        int     at = 0;
-        cm__row_features(&tables[a], n->of[i].row, count, &d->of[0][i], WIDE);
-        while (at < tables_seen && seen[at] != a) at++;
-        d->table[i] = at;
-        if (at < tables_seen) continue;
-        seen[tables_seen++] = a;
-        describe_table(n, tables, s, a, d->apart[at], d->alike[at]);
+        cm__row_features(&tables[n->of[i].table], n->of[i].row, count, &d->of[0][i], WIDE);
+        d->table[i] = note_source(&from, n->of[i].table);
     }
+    describe_tables(&from, n->count, tables, s, d);
 }
 
 static inline void put(float *to, cm__four x) { memcpy(to, &x, sizeof x); }
@@ -121,31 +134,53 @@ CM__FAST static void covariances(const described *d, int neighbours, int count, 
 /* Row i of the equations from column `from` on, less its projections on the rows before. */
 static inline void project(equations k, int i, int from)
 {
-    for (int at = from; at < WIDE; at += EIGHT) {
-        cm__eight left = *(const cm__eight *)&k[i][at];
-        for (int j = 0; j < i; j++) left -= k[j][i] * *(const cm__eight *)&k[j][at];
-        *(cm__eight *)&k[i][at] = left;
-    }
+    cm__eight left[WIDE / EIGHT];
+    for (int at = from; at < WIDE; at += EIGHT) left[at / EIGHT] = *(const cm__eight *)&k[i][at];
+    for (int j = 0; j < i; j++)
+        for (int at = from; at < WIDE; at += EIGHT) left[at / EIGHT] -= k[j][i] * *(const cm__eight *)&k[j][at];
+    for (int at = from; at < WIDE; at += EIGHT) *(cm__eight *)&k[i][at] = left[at / EIGHT];
 }
 
-/* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
-   part of K is given; the noise makes it positive definite. */
-CM__FAST static void reduce(equations k, int n)
+/* Of the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns have
+   no branches. */
+static inline void reduce_rows(equations k, int n, int from)
 {
-    for (int i = 0; i < n; i++) {
-        int from = i / EIGHT * EIGHT;
+    for (int i = from; i < n && i < from + EIGHT; i++) {
         project(k, i, from);
-        float root = sqrtf(fmaxf(k[i][i], LEAST)), pivot = k[i][i] / root;
+        float root = sqrtf(k[i][i] > LEAST ? k[i][i] : LEAST), pivot = k[i][i] / root;
         for (int c = from; c < ONES; c += 4) put(&k[i][c], cm__four_at(&k[i][c]) / root);
         put(&k[i][ONES], cm__four_at(&k[i][ONES]) / pivot);
     }
 }
 
-static double dot(equations k, int a, int b, int n)
+_Static_assert(CM__NEIGHBOURS > 2 * EIGHT && CM__NEIGHBOURS <= 3 * EIGHT, "reduce() has three groups of rows");
+
+/* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
+   part of K is given; the noise makes it positive definite. */
+CM__FAST static void reduce(equations k, int n)
 {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += (double)k[i][a] * (double)k[i][b];
-    return sum;
+    reduce_rows(k, n, 0);
+    reduce_rows(k, n, EIGHT);
+    reduce_rows(k, n, 2 * EIGHT);
+}
+
+/* Products of the solved columns. */
+typedef struct products {
+    double ones_values, ones, near_values, near_ones, near;
+} products;
+
+static products products_of(equations k, int n)
+{
+    products p = {0};
+    for (int i = 0; i < n; i++) {
+        double one = (double)k[i][ONES], near = (double)k[i][NEAR], value = (double)k[i][VALUES];
+        p.ones_values += one * value;
+        p.ones += one * one;
+        p.near_values += near * value;
+        p.near_ones += near * one;
+        p.near += near * near;
+    }
+    return p;
 }
 
 /* Ordinary kriging of the neighbours' values. Half of the factorisation is enough: only products of pairs are
@@ -167,10 +202,9 @@ static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t
         k[i][VALUES + 1] = 0;
     }
     reduce(k, n->count);
-    double mean = dot(k, ONES, VALUES, n->count) / dot(k, ONES, ONES, n->count);
-    double value = mean + dot(k, NEAR, VALUES, n->count) - mean * dot(k, NEAR, ONES, n->count);
-    double explained = dot(k, NEAR, NEAR, n->count);
-    return (cm__kriged){.value = value, .unknown = s->spread * fmin(1, fmax(0, 1 + s->alike - explained))};
+    products p = products_of(k, n->count);
+    double   mean = p.ones_values / p.ones, value = mean + p.near_values - mean * p.near_ones;
+    return (cm__kriged){.value = value, .unknown = s->spread * fmin(1, fmax(0, 1 + s->alike - p.near))};
 }
 
 cm__kriged cm__krige(const cm__scales *s, const cm__rows *tables, int32_t n_tables, int32_t home,

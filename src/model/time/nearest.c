@@ -25,6 +25,7 @@ typedef struct search {
    of floats that are not negative sort as the floats do. */
 typedef uint64_t packed;
 _Static_assert(CM__ROWS_MOST <= UINT16_MAX, "two rows' indices have 32 bits");
+_Static_assert(CM__NEIGHBOURS % 4 == 0, "rows are moved four at a time");
 
 static inline uint32_t bits_of(float x)
 {
@@ -168,8 +169,23 @@ CM__AVX2 static unsigned near_eight(const search *s, int32_t group, float most, 
     return near;
 }
 
+/* As insert() into the nearest rows behind a 0. Each becomes the lesser of itself and the greater of the new one and the
+   one before it: no branch depends on the place of the new one. The numbers have no sign. */
+CM__AVX2 static void insert_at_once(packed rows[1 + CM__NEIGHBOURS], packed new)
+{
+    __m256i it = _mm256_set1_epi64x((int64_t)new);
+    for (int at = CM__NEIGHBOURS - 3; at > 0; at -= 4) { /* the last ones first: they need those before them */
+        void   *to = rows + at;
+        __m256i row = _mm256_loadu_si256(to), before = _mm256_loadu_si256((const void *)(rows + at - 1));
+        __m256i greater = _mm256_blendv_epi8(it, before, _mm256_cmpgt_epi64(before, it));
+        _mm256_storeu_si256(to, _mm256_blendv_epi8(row, greater, _mm256_cmpgt_epi64(row, greater)));
+    }
+}
+
 static bool by_eight(void) { return __builtin_cpu_supports("avx2"); }
 #else
+static void insert_at_once(packed rows[1 + CM__NEIGHBOURS], packed new) { insert(rows, CM__NEIGHBOURS, new); }
+
 static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
 {
     unsigned first = near_four(s, group, most, squared), second = near_four(s, group + 1, most, squared + CM__BOXES);
@@ -206,15 +222,22 @@ static float table_distance(const search *s, float most)
 
 #define BLOCKS 256 /* whose boxes are compared at once */
 
-/* The nearest rows of the table, nearest first. */
+/* The nearest rows of the table, nearest first, behind a 0; FARTHEST where there are none yet. */
+#define FARTHEST ((packed)INT64_MAX)
 typedef struct nearest {
-    packed rows[CM__NEIGHBOURS];
-    int    count;
+    packed rows[1 + CM__NEIGHBOURS];
 } nearest;
 
 static inline float most_at_home(const nearest *n)
 {
-    return n->count < CM__NEIGHBOURS ? INFINITY : float_of((uint32_t)(n->rows[CM__NEIGHBOURS - 1] >> 32));
+    packed last = n->rows[CM__NEIGHBOURS];
+    return last == FARTHEST ? INFINITY : float_of((uint32_t)(last >> 32));
+}
+
+static void offer_near(nearest *n, packed new)
+{
+    if (by_eight()) insert_at_once(n->rows, new);
+    else insert(n->rows, CM__NEIGHBOURS, new);
 }
 
 /* Among equally near rows the first one in the table counts, whatever the order of the search. */
@@ -226,8 +249,7 @@ static void search_block(const search *s, int32_t block, nearest *n)
         int32_t  row = first + __builtin_ctz(near);
         uint16_t number = s->rows->number[row];
         packed   new = by_distance(squared[row - first], number, row);
-        if (number == s->without || (n->count == CM__NEIGHBOURS && new > n->rows[CM__NEIGHBOURS - 1])) continue;
-        insert(n->rows, n->count < CM__NEIGHBOURS ? n->count++ : CM__NEIGHBOURS - 1, new);
+        if (number != s->without && new < n->rows[CM__NEIGHBOURS]) offer_near(n, new);
     }
 }
 
@@ -239,17 +261,26 @@ typedef struct pending {
 
 _Static_assert(BLOCKS % 4 == 0 && CM__BOXES == 4, "distances are compared four at a time");
 
-/* The index of the nearest block; -1: none is as near as `most`. */
+static inline float lesser(float a, float b) { return a < b ? a : b; }
+
+/* The index of the nearest block, the first one of equally near ones; -1: none is as near as `most`. */
 CM__FAST static int32_t nearest_of(const pending *p, float most)
 {
-    cm__four least_of = cm__four_at(p->squared);
-    for (int32_t i = 4; i < p->count; i += 4) least_of = cm__four_least(least_of, cm__four_at(p->squared + i));
-    float least = fminf(fminf(least_of[0], least_of[1]), fminf(least_of[2], least_of[3]));
+    cm__four      least_of = cm__four_at(p->squared);
+    cm__four_mask at = {0, 1, 2, 3}, from = at;
+    for (int32_t i = 4; i < p->count; i += 4) {
+        cm__four      x = cm__four_at(p->squared + i);
+        cm__four_mask nearer = x < least_of;
+        from += 4;
+        at = (nearer & from) | (~nearer & at);
+        least_of = cm__four_least(x, least_of);
+    }
+    float least = lesser(lesser(least_of[0], least_of[1]), lesser(least_of[2], least_of[3]));
     if (isinf(least) || least > most) return -1;
-    int32_t at = 0;
-    while (!cm__four_any(cm__four_at(p->squared + at) == least)) at += 4;
-    while (p->squared[at] != least) at++;
-    return at;
+    at |= least_of != least; /* -1 is the largest number without a sign */
+    uint32_t first = (uint32_t)at[0];
+    for (int i = 1; i < 4; i++) first = (uint32_t)at[i] < first ? (uint32_t)at[i] : first;
+    return (int32_t)first;
 }
 
 /* Removes blocks that are farther away than `most`, or taken already. */
@@ -280,7 +311,7 @@ static void search_blocks(const search *s, int32_t first, int32_t count, nearest
     for (int32_t at; p.count && (at = nearest_of(&p, most_at_home(n))) >= 0;) {
         p.squared[at] = INFINITY;
         search_block(s, p.block[at], n);
-        if (!bounded && n->count == CM__NEIGHBOURS) bounded = true, remove_far(&p, most_at_home(n));
+        if (!bounded && !isinf(most_at_home(n))) bounded = true, remove_far(&p, most_at_home(n));
     }
 }
 
@@ -288,14 +319,15 @@ void cm__nearest_at_home(cm__neighbours *found, const cm__rows *tables, int32_t 
                          int32_t without)
 {
     const search s = {&tables[table], features, count, 0, table, without, found};
-    nearest      n;
-    n.count = 0;
+    nearest      n = {{0}};
+    for (int i = 1; i <= CM__NEIGHBOURS; i++) n.rows[i] = FARTHEST;
     for (int32_t first = 0; first < blocks_of(&s); first += BLOCKS)
         search_blocks(&s, first, least(BLOCKS, blocks_of(&s) - first), &n);
-    for (int i = 0; i < n.count; i++)
-        found->of[i] = (cm__neighbour){float_of((uint32_t)(n.rows[i] >> 32)), (int32_t)(n.rows[i] & UINT16_MAX),
-                                       (int32_t)(n.rows[i] >> 16 & UINT16_MAX), table};
-    found->count = n.count;
+    for (found->count = 0; found->count < CM__NEIGHBOURS && n.rows[1 + found->count] != FARTHEST; found->count++) {
+        packed row = n.rows[1 + found->count];
+        found->of[found->count] = (cm__neighbour){float_of((uint32_t)(row >> 32)), (int32_t)(row & UINT16_MAX),
+                                                  (int32_t)(row >> 16 & UINT16_MAX), table};
+    }
 }
 
 /* ---- another table: rows in the order of the table --------------------------------------------------------------- */

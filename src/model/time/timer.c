@@ -147,13 +147,13 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_valu
     return found->library < LIBRARIES ? &t->libraries[found->library] : NULL;
 }
 
-/* The found time on the device, which differs from the table's in its limits. */
-static double transferred(const cm__timer *t, const cm__library *by, const cm__call *c, const cm__memo_value *found)
+/* The found time on the device, which differs from the table's in its limits. corrected: the device has a correction of
+   the call's kind. */
+static double transferred(const cm__timer *t, const cm__library *by, const cm__call *c, const cm__memo_value *found,
+                          bool corrected)
 {
     cm__limits to = t->limits;
-    bool       corrected = true;
-    if (by->reference && t->streaming != 1) cm__correction_factor(t->device, c, &corrected);
-    if (!corrected) to.memory_bytes_s *= t->streaming; /* a correction of the call's own kind has it already */
+    if (by->reference && !corrected) to.memory_bytes_s *= t->streaming; /* the correction would have it already */
     return cm__transferred_work(&to, &by->limits, c, found->flop, found->bytes, found->timed.time_s,
                                 found->timed.launches);
 }
@@ -169,9 +169,14 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 {
     cm__timed *timed = &found->timed;
     double     measured = timed->time_s;
-    timed->time_s = transferred(t, by, c, found);
+    timed->time_s = transferred(t, by, c, found, true);
     timed->shared = cm__time_factors.transfer_error * fmin(1, fabs(log2(timed->time_s / measured)));
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
+}
+
+static double correction_of(const cm__timer *t, const cm__call *c, const cm__memo_value *found, bool *known)
+{
+    return cm__correction_factor(t->device, cm__correction_of_work(c, found->flop, found->bytes), c, known);
 }
 
 /* The corrected time of a call from the reference device's tables; 0: they have none. */
@@ -180,7 +185,8 @@ static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
     cm__memo_value there;
     bool           known;
     if (by_memo(t, c, &there) != by) return 0;
-    return cm__correction_factor(t->device, c, &known) * transferred(t, by, c, &there);
+    double factor = correction_of(t, c, &there, &known);
+    return factor * transferred(t, by, c, &there, known);
 }
 
 /* A product has two estimates if the device or its chip has a model of products: the model, and the transferred time.
@@ -202,13 +208,17 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
 static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
-    bool           corrected;
-    double         factor = cm__correction_factor(t->device, c, &corrected);
+    bool           corrected, its;
+    double         factor = correction_of(t, c, found, &corrected);
     cm__call       other;
     cm__memo_value instead;
-    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) *found = instead, c = &other;
+    its = corrected;
+    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) {
+        *found = instead, c = &other;
+        correction_of(t, c, found, &its);
+    }
     cm__timed *timed = &found->timed;
-    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found);
+    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, its);
     timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
     timed->shared *= part_of_error(moved_s, there_s);

@@ -12,6 +12,7 @@
 #define LAYER(inputs) ((inputs) * CM__TREND_HIDDEN)
 
 _Static_assert(CM__FEATURES + PRODUCT_SIZES <= CM__TREND_INPUTS, "features of the largest call");
+_Static_assert(CM__TREND_HIDDEN <= CM__TREND_INPUTS, "units of the first layer are inputs of the second");
 _Static_assert(CM__TREND_HIDDEN % TOGETHER == 0 && TOGETHER % 8 == 0, "units are computed together");
 
 static int product_logs(const cm__call *c, float *out)
@@ -36,23 +37,40 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     return n;
 }
 
-/* units := max(0, biases + inputs times weights), for TOGETHER units. Words that do not apply and half of the units are
-   0. */
-static inline void some_units(const float *inputs, int count, const float *weights, const float *biases, float *units)
+/* The inputs that are not 0: words that do not apply and half of the units are. */
+typedef struct used {
+    int place[CM__TREND_INPUTS], count;
+} used;
+
+/* Without branches, which nobody could predict. */
+static inline void find_used(const float *inputs, int count, used *u)
+{
+    u->count = 0;
+    for (int i = 0; i < count; i++) {
+        u->place[u->count] = i;
+        u->count += inputs[i] != 0;
+    }
+}
+
+/* units := max(0, biases + inputs times weights), for TOGETHER units. */
+static inline void some_units(const float *inputs, const used *u, const float *weights, const float *biases,
+                              float *units)
 {
     cm__eight sum[TOGETHER / 8];
     memcpy(sum, biases, sizeof sum);
-    for (int i = 0; i < count; i++, weights += CM__TREND_HIDDEN) {
-        if (inputs[i] == 0) continue;
-        for (int u = 0; u < TOGETHER / 8; u++) sum[u] += inputs[i] * *(const cm__eight *)(weights + 8 * u);
+    for (int k = 0; k < u->count; k++) {
+        const float *from = weights + LAYER(u->place[k]), x = inputs[u->place[k]];
+        for (int i = 0; i < TOGETHER / 8; i++) sum[i] += x * *(const cm__eight *)(from + 8 * i);
     }
-    for (int u = 0; u < TOGETHER / 8; u++) sum[u] = (cm__eight)((sum[u] > 0) & (cm__eight_mask)sum[u]);
+    for (int i = 0; i < TOGETHER / 8; i++) sum[i] = (cm__eight)((sum[i] > 0) & (cm__eight_mask)sum[i]);
     memcpy(units, sum, sizeof sum);
 }
 
-static void layer(const float *inputs, int count, const float *weights, const float *biases, float *units)
+static inline void layer(const float *inputs, int count, const float *weights, const float *biases, float *units)
 {
-    for (int u = 0; u < CM__TREND_HIDDEN; u += TOGETHER) some_units(inputs, count, weights + u, biases + u, units + u);
+    used u;
+    find_used(inputs, count, &u);
+    for (int i = 0; i < CM__TREND_HIDDEN; i += TOGETHER) some_units(inputs, &u, weights + i, biases + i, units + i);
 }
 
 CM__FAST static float result_of(const float *inputs, int count, const float *w)

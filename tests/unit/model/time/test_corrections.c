@@ -105,7 +105,7 @@ static void kinds_of_calls(void **state)
 static double factor_of(const cm_device *d, const char *text, bool *known)
 {
     cm__call c = call_of(text);
-    return cm__correction_factor(d, &c, known);
+    return cm__correction_factor(d, cm__correction_of(&c), &c, known);
 }
 
 static void no_factor_is_one(void **state)
