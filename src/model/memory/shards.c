@@ -119,11 +119,12 @@ static double share(const stage *s, const cm__piece *x)
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     if (!shared_from[role]) return 1;
     bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
-    double experts = expert ? p->ep : 1,
-           here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
+    bool   whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
+    double experts = expert ? p->ep : 1, divided = whole ? 1 : p->tp,
+           here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / divided;
     bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && cm__gradients_wait(p, s->f->options.runtime);
     bool   shared = p->zero >= shared_from[role] && !waits;
-    return here / (shared ? cm__replicas(p) / experts : 1);
+    return here / (shared ? cm__replicas(p) * (p->tp / divided) / experts : 1);
 }
 
 /* With accumulation, gradients of earlier micro-batches exist before backward; Megatron-LM's gradient buffer always
