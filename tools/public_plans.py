@@ -73,6 +73,8 @@ def megatron(row):
     words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # assumed of both sources: tensor-parallel exchanges overlap
     words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
     words += ["--ep", str(ep)] if ep > 1 else []
+    # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
+    words += ["--grad-reduce-in-bf16"] if row["source"] == "Megatron-Bridge" else []
     return words
 
 

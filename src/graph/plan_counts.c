@@ -22,9 +22,10 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
     if (p->dp < 1 || each * p->dp != p->devices)
         cm__fail(ctx, CM_ERR_ARGUMENT, "tp %d x%s pp %d x dp %d are not the %d devices of the plan", p->tp,
                  p->cp > 1 ? cm__format(ctx, " cp %d x", p->cp) : "", p->pp, p->dp, p->devices);
-    if (p->dp % p->ep)
-        cm__fail(ctx, CM_ERR_ARGUMENT, "%d replicas cannot share experts in groups of %d: --ep divides --dp", p->dp,
-                 p->ep);
+    if (p->dp % p->ep && ((int64_t)p->dp * p->tp) % p->ep)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%d replicas%s cannot share experts in groups of %d: --ep divides --dp%s", p->dp,
+                 p->tp > 1 ? cm__format(ctx, " of %d tensor-parallel devices", p->tp) : "", p->ep,
+                 p->tp > 1 ? ", or --dp x --tp" : "");
     if (p->norm_replicas && p->dp % p->norm_replicas)
         cm__fail(ctx, CM_ERR_ARGUMENT, "batch norms over %d replicas need a multiple of that number; the plan has %d",
                  p->norm_replicas, p->dp);

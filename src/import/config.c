@@ -11,9 +11,29 @@
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
+/* Python writes numbers that JSON does not have (limits of Mamba's time steps). No key that is read has one: replace them
+   by null and zero of the same length. */
+static const char *without_infinity(cm__ctx *ctx, const char *text, size_t size)
+{
+    static const struct { const char *word, *instead; } rows[] = {
+        {"-Infinity", "null     "}, {"Infinity", "null    "}, {"NaN", "0.0"}};
+    char *copy = cm__text_copy_n(ctx, text, size);
+    bool  quoted = false;
+    for (size_t i = 0; i < size; i++) {
+        if (copy[i] == '"' && (!quoted || copy[i - 1] != '\\')) quoted = !quoted;
+        for (size_t k = 0; !quoted && k < sizeof rows / sizeof *rows; k++) {
+            size_t n = strlen(rows[k].word);
+            if (i + n <= size && memcmp(copy + i, rows[k].word, n) == 0) memcpy(copy + i, rows[k].instead, n);
+        }
+    }
+    return copy;
+}
+
 static const json_t *parse(cm__ctx *ctx, const char *text, size_t size)
 {
-    const json_t *tree = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
+    bool          python = memmem(text, size, "Infinity", 8) || memmem(text, size, "NaN", 3);
+    const json_t *tree = cm__json_read(ctx, python ? without_infinity(ctx, text, size) : text, size,
+                                       JSON_REJECT_DUPLICATES);
     if (!json_is_object(tree)) cm__fail(ctx, CM_ERR_FORMAT, "not a Hugging Face config: an object is expected");
     return tree;
 }
@@ -182,7 +202,7 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
     const char            *guesses = guessed ? cm__config_guess_read(ctx, config, &t) : "";
     for (const cm__config_key *row = type->keys; row->key && !guessed; row++) read_key(ctx, config, row, &t);
     if (type->family == CM__T5) read_projection(ctx, config, &t);
-    else if (!guessed) read_labels(ctx, config, &t);
+    else if (!guessed || type->family == CM__VIT || type->family == CM__DINOV2) read_labels(ctx, config, &t);
     cm__config_finish(ctx, config, &t);
     refuse_settings(ctx, config, t.family == CM__HYBRID);
     read_head(ctx, config, &t);

@@ -41,7 +41,10 @@ static const cm__config_key usual[] = {
     {"use_parallel_residual", "parallel", NULL}, {"parallel_attn", "parallel", NULL},
     {"attention_bias", "qkv_bias", NULL}, {"attention_bias", "out_bias", NULL}, {"qkv_bias", "qkv_bias", NULL},
     {"mlp_bias", "mlp_bias", NULL}, {"use_qk_norm", "qk_norm", NULL}, {"qk_layernorm", "qk_norm", NULL},
-    {"tie_word_embeddings", "tied", NULL},
+    {"tie_word_embeddings", "tied", NULL}, {"type_vocab_size", "types", NULL},
+    {"hidden_dropout_prob", "dropout", NULL}, {"hidden_dropout_prob", "embed_dropout", NULL},
+    {"attention_probs_dropout_prob", "attention_dropout", NULL},
+    {"image_size", "image", NULL}, {"patch_size", "patch", NULL}, {"num_channels", "channels", NULL},
     {NULL, NULL, NULL}};
 
 static bool has(const json_t *config, const char *key)
@@ -58,6 +61,12 @@ static bool counted(const json_t *config, const char *field)
     return false;
 }
 
+static int64_t count_at(const json_t *config, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(config, key);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
 static const cm__config_type *type_named(const char *name)
 {
     const cm__config_type *type = cm__config_types;
@@ -65,13 +74,35 @@ static const cm__config_type *type_named(const char *name)
     return type;
 }
 
-const cm__config_type *cm__config_guess(const json_t *config)
+/* A transformer over the patches of one image; NULL: videos, stages of several widths, or no image. */
+static const cm__config_type *guess_image(const json_t *config)
 {
-    static const char *const other[] = {"is_encoder_decoder", "ssm_cfg", "mamba_d_state", "state_size", "d_state"};
-    if (!counted(config, "layers") || !counted(config, "hidden") || !counted(config, "heads")) return NULL;
-    if (!counted(config, "vocab")) return NULL;
+    static const char *const other[] = {"num_frames", "tubelet_size", "depths", "window_size"};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (has(config, other[i])) return NULL;
+    if (!counted(config, "patch") || !(counted(config, "image") || has(config, "num_patches"))) return NULL;
+    return type_named(has(config, "layerscale_value") ? "dinov2" : "vit");
+}
+
+/* The masked models are bidirectional, with an embedding for each of two segments. */
+static bool is_masked(const json_t *config)
+{
+    const char *first = json_string_value(json_array_get(json_object_get(config, "architectures"), 0));
+    return (first && strstr(first, "ForMaskedLM")) || (counted(config, "types") && !has(config, "is_decoder"));
+}
+
+const cm__config_type *cm__config_guess(const json_t *config)
+{
+    static const char *const other[] = {"is_encoder_decoder", "ssm_cfg", "mamba_d_state", "state_size", "d_state",
+                                        "num_hidden_groups", "q_groups"}; /* the last two share or group weights */
+    if (!counted(config, "layers") || !counted(config, "hidden") || !counted(config, "heads")) return NULL;
+    if (!counted(config, "vocab") || !counted(config, "positions")) {
+        const cm__config_type *image = guess_image(config);
+        if (image || !counted(config, "vocab")) return image;
+    }
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (has(config, other[i])) return NULL;
+    if (is_masked(config)) return type_named("bert");
     if (counted(config, "kv_rank")) return type_named("deepseek_v3");
     if (counted(config, "experts")) return type_named("granitemoe");
     const char *act = json_string_value(json_object_get(config, "hidden_act"));
@@ -127,7 +158,7 @@ static const char *ignored(cm__ctx *ctx, const json_t *config)
     json_t     *value;
     int32_t     n = 0;
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
-        bool known = one_of(harmless, key) || strstr(key, "token_id") || strstr(key, "output_") || read_later(key);
+        bool known = one_of(harmless, key) || strncmp(key, "stage_names", 11) == 0 || strncmp(key, "out_", 4) == 0 || strstr(key, "token_id") || strstr(key, "output_") || read_later(key);
         for (const cm__config_key *row = usual; row->key; row++) known |= strcmp(row->key, key) == 0;
         bool counts = json_is_number(value) || json_is_true(value) || unread_parts(key, value);
         if (known || !counts || n++ >= NAMED_MAX) continue;
@@ -157,10 +188,13 @@ const char *cm__config_guess_read(cm__ctx *ctx, const json_t *config, cm__transf
         [CM__LLAMA] = "a Llama (RMS norms, rotary positions, gated network)",
         [CM__DEEPSEEK] = "a DeepSeek-V3 (latent attention)", [CM__QWEN3] = "a Llama with experts",
         [CM__NEOX] = "a GPT-NeoX (layer norms, rotary positions)",
-        [CM__GPT2] = "a GPT-2 (layer norms, learned positions)"};
+        [CM__GPT2] = "a GPT-2 (layer norms, learned positions)",
+        [CM__BERT] = "a BERT (attention in both directions, learned positions)",
+        [CM__VIT] = "a ViT (learned positions, a class token, no other tokens and no pooling by attention)",
+        [CM__DINOV2] = "a DINOv2 (learned positions, a class token, layer scales, no other tokens)"};
     t->dropout = t->embed_dropout = t->attention_dropout = 0;
     t->qk_norm = t->parallel = 0;
-    t->tied = t->family == CM__GPT2;
+    t->tied = t->family == CM__GPT2 || t->family == CM__BERT;
     for (const cm__config_key *row = usual; row->key; row++) {
         const cm__field *field = cm__field_find(cm__span_of(row->field));
         const json_t    *value = json_object_get(config, row->key);
@@ -168,6 +202,9 @@ const char *cm__config_guess_read(cm__ctx *ctx, const json_t *config, cm__transf
         if (text) cm__field_set(ctx, t, field, cm__span_of(text));
     }
     if (t->experts && !t->top_k) t->top_k = 1;
+    int64_t patches = count_at(config, "num_patches", 0), side = 1; /* of a square image, where its size is not given */
+    while ((side + 1) * (side + 1) <= patches && side < 1024) side++;
+    if (patches > 0 && !counted(config, "image") && t->patch > 0) t->image = side * t->patch;
     if (has(config, "multi_query") && !has(config, "new_decoder_architecture")) t->kv_heads = 1;
     const char *rest = ignored(ctx, config);
     return cm__format(ctx, "read as %s by its keys; assumed: full attention in every layer%s%s%s%s",
@@ -203,12 +240,6 @@ const json_t *cm__config_flat(cm__ctx *ctx, const json_t *config)
         if (json_object_update_missing(flat, sizes)) cm__fail(ctx, CM_ERR_MEMORY, "out of memory");
     }
     return flat ? flat : config;
-}
-
-static int64_t count_at(const json_t *config, const char *key, int64_t otherwise)
-{
-    const json_t *value = json_object_get(config, key);
-    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
 }
 
 /* "layer_types" lists sliding and full attention; the pattern repeats with the first full layer. */

@@ -106,6 +106,13 @@ static const cm__config_key llama[] = {
     {"mlp_bias", "mlp_bias", "0"},
     END};
 
+/* Networks of two matrices: Arcee's with squared ReLU, Apertus' with xIELU, which has two numbers per layer. */
+static const cm__config_key arcee[] = {
+    {"", "gated", "0"}, LLAMA_KEYS, {"hidden_size", "hidden", "2560"}, {"hidden_act", "activation", "relu2"},
+    {"num_key_value_heads", "kv_heads", NULL}, {"intermediate_size", "ffn", "18432"}, {"vocab_size", "vocab", "32000"},
+    {"max_position_embeddings", "positions", "4096"}, {"attention_bias", "qkv_bias", "0"},
+    {"attention_bias", "out_bias", "0"}, {"mlp_bias", "mlp_bias", "0"}, END};
+
 static const cm__config_key mistral[] = {
     LLAMA_KEYS,
     {"num_key_value_heads", "kv_heads", "8"},
@@ -346,6 +353,8 @@ const cm__config_type cm__config_types[] = {
     {"roberta", CM__ROBERTA, roberta, 512, 2},  {"distilbert", CM__DISTILBERT, distilbert, 512, 0},
     {"t5", CM__T5, t5, 512, 0},                 {"opt", CM__OPT, opt, 2048, 0},
     {"gpt_neox", CM__NEOX, neox, 2048, 0},      {"llama", CM__LLAMA, llama, 2048, 0},
+    {"arcee", CM__LLAMA, arcee, 2048, 0},       {"xlm-roberta", CM__ROBERTA, roberta, 512, 2},
+    {"camembert", CM__ROBERTA, roberta, 512, 2},
     {"mistral", CM__MISTRAL, mistral, 2048, 0}, {"qwen2", CM__QWEN2, qwen2, 2048, 0},
     {"mixtral", CM__MIXTRAL, mixtral, 2048, 0}, {"vit", CM__VIT, vit, 0, 0},
     {"qwen3", CM__QWEN3, qwen3, 2048, 0},       {"qwen3_moe", CM__QWEN3, qwen3_moe, 2048, 0},

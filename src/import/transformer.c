@@ -268,6 +268,9 @@ static void check_widths(cm__ctx *ctx, const cm__transformer *t, bool own_head_d
     if (t->heads % t->kv_heads)
         cm__fail(ctx, CM_ERR_ARGUMENT, "%lld heads are not divisible by %lld key/value heads", (long long)t->heads,
                  (long long)t->kv_heads);
+    if (t->experts && !t->top_k)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "%lld experts, but not how many of them a token uses (top_k, "
+                 "num_experts_per_tok)", (long long)t->experts);
     if (t->top_k > t->experts)
         cm__fail(ctx, CM_ERR_ARGUMENT, "top_k %lld is more than %lld experts", (long long)t->top_k,
                  (long long)t->experts);

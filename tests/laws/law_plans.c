@@ -41,7 +41,7 @@ static law_question random_question(law_run *run, const struct shape **shape)
     p->cp = q.seq >= 8192 ? divisor(run, 8, 8) : divisor(run, 4, 4);
     p->pp = divisor(run, s->layers, 4);
     p->dp = divisor(run, 4, 4);
-    p->ep = s->experts > 1 ? divisor(run, p->dp, 4) : 1;
+    p->ep = s->experts > 1 ? divisor(run, p->dp * p->tp, s->experts) : 1;
     p->zero = p->dp > 1 ? (int32_t)law_random(run, 4) : 0;
     p->sequence_parallel = p->tp > 1 && law_random(run, 2);
     p->micro_batch = q.batch = 1 + law_random(run, 2);
@@ -124,6 +124,34 @@ static double step_s(const law_question *q)
     double         time = p ? cm_prediction_get_info(p)->step_time_s : NAN;
     cm_prediction_free(p);
     return time;
+}
+
+/* A step takes no less time the fuller the fullest device is, and a device stores no more the more replicas share the
+   experts. Beyond as many as there are replicas, tensor-parallel devices share whole experts instead of parts of all. */
+void law_experts(law_run *run)
+{
+    for (int i = 0; i < 60; i++) {
+        const struct shape *s;
+        law_question        q = random_question(run, &s);
+        double              last = INFINITY;
+        q.model = shapes[3].model, q.seq = lengths[law_random(run, 4)];
+        q.plan.cp = q.plan.pp = q.plan.ep = 1, q.plan.tp = 1 << law_random(run, 3), q.plan.dp = 2 << law_random(run, 2);
+        q.plan.sequence_parallel = q.plan.tp > 1;
+        for (q.plan.ep = 1; q.plan.ep <= shapes[3].experts && q.plan.ep <= q.plan.dp * q.plan.tp; q.plan.ep *= 2) {
+            cm_memory_use use;
+            bool          ok = law_memory(&q, &use);
+            if (q.plan.ep == 2 * q.plan.dp) last = INFINITY;
+            law_case(run, ok && use.peak_bytes <= last, "%s: %.4g bytes, %.4g with fewer", law_text(&q),
+                     ok ? use.peak_bytes : NAN, last);
+            if (ok) last = use.peak_bytes;
+        }
+        q.plan.ep /= 2;
+        double even = step_s(&q);
+        q.plan.expert_imbalance = 1.3;
+        double uneven = step_s(&q);
+        /* steps that the host bounds differ by rounding: the time at which each gradient is complete is a fraction */
+        law_case(run, uneven >= even * (1 - 1e-6), "%s: %.6g s, %.6g s with an even load", law_text(&q), uneven, even);
+    }
 }
 
 /* c. A device's memory and time fall with the number of devices that share them, by at most that number. */

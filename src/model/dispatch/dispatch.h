@@ -24,6 +24,7 @@ typedef struct cm__sized_call {
 typedef struct cm__shards {
     int32_t     tp, ep, cp;
     bool        in_pieces; /* exchanges run behind products, piece by piece */
+    bool        whole_experts; /* tensor parallelism does not divide experts (cm__whole_experts()) */
     double      imbalance; /* tokens of the fullest expert-parallel device over the mean */
     bool        sequence; /* sequence parallelism: tensors that are not split are divided by tokens */
     /* fraction updated by this device: of all parameters; of those it has without a pipeline */

@@ -23,8 +23,9 @@ bool cm__plan_shares(const cm_plan *p)
 /* The fraction of a parameter that this device has. */
 static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm_node *n)
 {
+    bool expert = s->ep > 1 && cm__is_expert(g, n);
     bool divided = s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || cm__is_table(n));
-    return 1.0 / ((divided ? s->tp : 1) * (s->ep > 1 && cm__is_expert(g, n) ? s->ep : 1));
+    return 1.0 / ((divided && !(expert && s->whole_experts) ? s->tp : 1) * (expert ? s->ep : 1));
 }
 
 /* The fraction of all parameters that this device has. A parameter is divided as by the first forward node that
@@ -59,7 +60,7 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, con
 {
     cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split_of(ctx, g, p, other), .in_pieces = p->async_tensor,
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
-                    .sequence = p->sequence_parallel && p->tp > 1};
+                    .sequence = p->sequence_parallel && p->tp > 1, .whole_experts = cm__whole_experts(p)};
     s.here = parameters_here(ctx, g, &s);
     s.updated = updated(p);
     s.update = s.updated * s.here;
@@ -69,7 +70,7 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, con
 cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *like, const cm_plan *p)
 {
     cm__shards s = *like;
-    if (!s.split) return cm__shards_new(ctx, g, p, NULL);
+    if (!s.split || s.whole_experts != cm__whole_experts(p)) return cm__shards_new(ctx, g, p, NULL);
     s.updated = updated(p);
     s.update = s.updated * s.here;
     return s;
@@ -108,23 +109,28 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     return columns == n_first ? CM__GEMM_M : CM__GEMM_N;
 }
 
-/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas. All wait for the
-   device with the most tokens. */
+/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas, or of ep / tp times
+   as many if each tensor-parallel device sends a part of its replica's tokens. All wait for the device with the most
+   tokens. */
 static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
 {
     bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
     int  tokens = of_weight ? CM__GEMM_K : CM__GEMM_M;
     divide(c, CM__GEMM_BATCH, d->shards.ep);
-    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], d->shards.ep * d->shards.imbalance);
+    double from = d->shards.whole_experts ? (double)d->shards.ep / d->shards.tp : d->shards.ep;
+    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], from * d->shards.imbalance);
 }
 
 static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
 {
     const cm_node *forward = cm__forward_of(d, n);
     cm__division   division = cm__division_of(d->g, forward, d->shards.split);
-    if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
-    else if (touches_split(d, n)) divide(c, CM__GEMM_BATCH, d->shards.tp);
-    if (d->shards.ep > 1 && cm__is_expert(d->g, forward)) divide_experts(d, n, forward, c);
+    bool           expert = d->shards.ep > 1 && cm__is_expert(d->g, forward);
+    if (!(expert && d->shards.whole_experts)) {
+        if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
+        else if (touches_split(d, n)) divide(c, CM__GEMM_BATCH, d->shards.tp);
+    }
+    if (expert) divide_experts(d, n, forward, c);
 }
 
 static void divide_heads(const cm__dispatch *d, cm__sized_call *c)
@@ -208,7 +214,8 @@ static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call 
     const cm_node   *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__ops[forward->op].shard == CM__SHARD_copy ? cm__in(d->g, forward, 0) : NULL;
     if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
-    int32_t by = (d->shards.tp > 1 ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1);
+    bool    whole = x->rank == 3 && d->shards.whole_experts;
+    int32_t by = (d->shards.tp > 1 && !whole ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1);
     if (x->rank > 1) divide(call, CM__ELEMENTWISE_INNER, by);
     return true;
 }

@@ -28,8 +28,11 @@ typedef struct stage {
     const int32_t      *part; /* per node */
     int32_t             parts;
     bool                first, last;
-    double              parameters; /* this stage's fraction of all parameters */
+    double              parameters[2]; /* this stage's fraction of them: of experts' matrices [1], of all others [0] */
 } stage;
+
+/* Matrices of all experts of a layer are one tensor. Layers with experts and without differ, so they count apart. */
+static bool of_experts(const cm_tensor *x) { return x->rank == 3; }
 
 /* The fraction of a tensor in this part of the model that this stage stores. */
 static double part_here(const stage *s, int32_t part)
@@ -38,19 +41,30 @@ static double part_here(const stage *s, int32_t part)
     return part == s->parts - 1 ? s->last : 1.0 / s->f->options.plan.pp;
 }
 
+/* The fraction of a parameter in this part that this stage stores. If the layers can be dealt out evenly, a stage has
+   every pp-th chunk of them. */
+static double parameters_here(const stage *s, int32_t part)
+{
+    const cm_plan *p = &s->f->options.plan;
+    int32_t        layers = s->parts - 2, chunks = p->pp * (p->interleave > 1 ? p->interleave : 1);
+    if (part == 0 || part == s->parts - 1 || layers % chunks) return part_here(s, part);
+    return (part - 1) / (layers / chunks) % p->pp == (s->first ? 0 : p->pp - 1);
+}
+
 /* A weight that the first and the last part share is stored in both stages. */
-static double parameters_of(cm__ctx *ctx, const stage *s)
+static double parameters_of(cm__ctx *ctx, const stage *s, bool experts)
 {
     const cm_graph *g = s->f->step;
     double         *here = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *here), sum = 0, all = 0;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
             int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
-            double  part = parameter >= 0 ? part_here(s, s->part[i]) : 0;
+            double  part = parameter >= 0 ? parameters_here(s, s->part[i]) : 0;
             if (part > (parameter >= 0 ? here[parameter] : 0)) here[parameter] = part;
         }
     for (int32_t t = 0; t < g->n_tensors; t++) {
-        double elements = cm__t(g, t)->role == CM_ROLE_PARAMETER ? cm_tensor_elements(cm__t(g, t)).c[0] : 0;
+        bool   counts = cm__t(g, t)->role == CM_ROLE_PARAMETER && of_experts(cm__t(g, t)) == experts;
+        double elements = counts ? cm_tensor_elements(cm__t(g, t)).c[0] : 0;
         sum += elements * here[t];
         all += elements;
     }
@@ -61,7 +75,7 @@ static stage stage_new(cm__ctx *scratch, cm_footprint *f, const bool *split, boo
 {
     stage s = {.f = f, .split = split, .part = cm__part_map(scratch, f->step), .parts = cm__part_count(f->step),
                .first = first, .last = last};
-    s.parameters = first && last ? 1 : parameters_of(scratch, &s);
+    for (int k = 0; k < 2; k++) s.parameters[k] = first && last ? 1 : parameters_of(scratch, &s, k);
     return s;
 }
 
@@ -118,12 +132,14 @@ static double share(const stage *s, const cm__piece *x)
     if (role == CM_ROLE_STATE && (p->offload_optimizer || cm__optimizer_paged(s->f->step->optimizer))) return 0;
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
     if (!shared_from[role]) return 1;
-    bool   expert = p->ep > 1 && cm__t(s->f->step, x->tensor)->rank == 3; /* one matrix per expert */
-    double experts = expert ? p->ep : 1,
-           here = fsdp_factor(s->f, cm__t(s->f->step, x->tensor)) * s->parameters / experts / p->tp;
+    const cm_tensor *t = cm__t(s->f->step, x->tensor);
+    bool   expert = p->ep > 1 && of_experts(t);
+    bool   whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
+    double experts = expert ? p->ep : 1, divided = whole ? 1 : p->tp,
+           here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] / experts / divided;
     bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && cm__gradients_wait(p, s->f->options.runtime);
     bool   shared = p->zero >= shared_from[role] && !waits;
-    return here / (shared ? cm__replicas(p) / experts : 1);
+    return here / (shared ? cm__replicas(p) * (p->tp / divided) / experts : 1);
 }
 
 /* With accumulation, gradients of earlier micro-batches exist before backward; Megatron-LM's gradient buffer always

@@ -94,7 +94,10 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
 {
     cm__stages st = {0};
     int32_t    layers = parts->count - 2, kept = 0, *first; /* kept: layers of the slowest stage */
-    if (plan->pp > 1 && (int64_t)plan->pp * plan->interleave > layers)
+    /* the first of several chunks may have the embedding alone, the last one the loss (Megatron-LM:
+       account_for_embedding_in_pipeline_split): 126 layers are 16 stages of 8 chunks */
+    int64_t chunks = (int64_t)plan->pp * plan->interleave;
+    if (plan->pp > 1 && (plan->pp > layers || chunks > (plan->interleave > 1 ? parts->count : layers)))
         cm__fail(ctx, CM_ERR_ARGUMENT,
                  "%d layers are fewer than %d pipeline stages x %d model chunks: lower --pp", layers, plan->pp,
                  plan->interleave);

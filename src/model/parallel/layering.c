@@ -14,8 +14,9 @@ static bool divides(const cm_graph *g, const cm__shards *s, const cm_node *n)
 
 static double elements_here(const cm_graph *g, const cm__shards *s, const cm_node *n, int32_t parameter)
 {
-    double here = cm_tensor_elements(cm__t(g, parameter)).c[0] / (divides(g, s, n) ? s->tp : 1);
-    return s->ep > 1 && cm__is_expert(g, n) ? here / s->ep : here;
+    bool   expert = s->ep > 1 && cm__is_expert(g, n), divided = divides(g, s, n) && !(expert && s->whole_experts);
+    double here = cm_tensor_elements(cm__t(g, parameter)).c[0] / (divided ? s->tp : 1);
+    return expert ? here / s->ep : here;
 }
 
 typedef struct owning {
@@ -138,11 +139,18 @@ static int32_t before_casts(const cm_graph *g, int32_t tensor)
     return tensor;
 }
 
+/* How tensor-parallel devices divide the parameter of a product. */
+static cm__division division_of(const cm_graph *g, const cm__shards *s, const cm_node *forward)
+{
+    if (s->whole_experts && cm__is_expert(g, forward)) return CM__WHOLE;
+    return cm__division_of(g, forward, s->split);
+}
+
 /* The tensor that devices sum after a node; -1: none. */
-static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, int32_t *counted)
+static int32_t summed(const cm_graph *g, const cm__shards *s, const cm_node *n, int32_t *counted)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
-    cm__division   division = cm__division_of(g, forward, split);
+    cm__division   division = division_of(g, s, forward);
     if (n->phase != CM_BACKWARD) {
         bool table = cm__is_table(n) && cm__has(n, 0) && cm__in(g, n, 0)->role == CM_ROLE_PARAMETER && cm__has(n, 1) &&
                      cm__in(g, n, 1)->dims && cm__in(g, n, 1)->dims[0].per_batch > 0;
@@ -156,11 +164,11 @@ static int32_t summed(const cm_graph *g, const bool *split, const cm_node *n, in
 
 /* Whether a product reads what an all-gather joins: in backward the gradient of a product divided by rows, in other
    passes the input of one divided by columns. */
-static bool reads_gathered(const cm_graph *g, const bool *split, const cm_node *n)
+static bool reads_gathered(const cm_graph *g, const cm__shards *s, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     if (n->view || n->phase == CM_UPDATE || cm__class(forward) != CM_CLASS_GEMM) return false;
-    cm__division division = cm__division_of(g, forward, split);
+    cm__division division = division_of(g, s, forward);
     if (n->phase != CM_BACKWARD) return division == CM__COLUMNS;
     return division == CM__ROWS && cm__is_input_gradient(n, forward);
 }
@@ -188,8 +196,34 @@ static void add_sum(cm__ctx *ctx, cm__layering *l, cm__layer_sum sum)
     l->sums[l->n_sums++] = sum;
 }
 
+/* A layer's recomputation while add_sums() passes over it. */
+typedef struct repeating {
+    bool    attention;
+    int32_t node;  /* product that reads gathered tokens, after the last sum; -1: none */
+    cm_poly bytes; /* of the last sum */
+} repeating;
+
+/* A layer that is recomputed with its attention, but without its last product: no sum follows the last products that
+   read gathered tokens, so their all-gather has an entry of its own. As many bytes as in the sum before it. */
+static void add_gather(cm__ctx *ctx, cm__layering *l, const repeating *r, int32_t *order)
+{
+    if (!r->attention || r->node < 0) return;
+    add_sum(ctx, l, (cm__layer_sum){.part = l->part[r->node], .gathers = true, .node = r->node, .input = -1,
+                                    .order = (*order)++, .products = 1, .bytes = r->bytes});
+}
+
+static void follow(repeating *r, const cm_node *n, int32_t node, int32_t summed, bool gathered, const cm_graph *g)
+{
+    if (n->op == CM_OP_ATTENTION) r->attention = true;
+    if (gathered) r->node = node;
+    if (summed < 0) return;
+    r->node = -1;
+    r->bytes = cm_tensor_bytes(cm__t(g, summed));
+}
+
 static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
 {
+    repeating again = {.node = -1};
     int32_t *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted), orders[2] = {0};
     l->gathered_for = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->gathered_for);
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -197,9 +231,14 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
         bool           back = n->phase == CM_BACKWARD;
         l->gathered_for[i] = -1;
         if (!cm__twin_count(l->twins, g, l->part, i)) continue;
-        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s->split, n, counted);
+        int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s, n, counted);
         bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
-        if (reads_gathered(g, s->split, n)) l->gathered_for[i] = orders[back];
+        bool           gathered = reads_gathered(g, s, n);
+        if (n->phase != CM_RECOMPUTE) {
+            add_gather(ctx, l, &again, &orders[0]);
+            again = (repeating){.node = -1};
+        }
+        if (gathered) l->gathered_for[i] = orders[back];
         if (loss)
             add_sum(ctx, l, (cm__layer_sum){.part = l->part[i], .forward = true, .loss = true, .input = -1, .node = i,
                                             .bytes = cm_tensor_elements(cm__in(g, n, 1))});
@@ -208,6 +247,7 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
                                             .input = input_of(g, n), .order = orders[back]++,
                                             .products = !cm__is_table(n),
                                             .bytes = cm_tensor_bytes(cm__t(g, tensor))});
+        if (n->phase == CM_RECOMPUTE) follow(&again, n, i, tensor, gathered, g);
     }
     for (int32_t i = 0; i < l->n_sums; i++)
         if (l->sums[i].input >= 0) l->sums[i].products = counted[l->sums[i].input];

@@ -20,6 +20,7 @@ typedef struct cm__layer_tensor {
 typedef struct cm__layer_sum {
     int32_t part;
     bool    forward, loss; /* loss: three numbers per token, in forward */
+    bool    gathers;       /* only the all-gather of PyTorch's sequence parallelism, in recomputation */
     /* of a sum in backward: the tensor whose gradient it is, before casts; -1: in another pass */
     int32_t input;
     int32_t node;          /* after which it comes */

@@ -159,7 +159,8 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     cm__step_time(m, micro_batch, timed);
     k.timed = timed;
     cm__parts_communicate(&k, ctx);
-    parts.throttled = cm__step_throttle(m, micro_batch, communication(&parts), timed);
+    cm__exchanges waits = {communication(&parts), parts.exchanged_bytes};
+    parts.throttled = cm__step_throttle(m, micro_batch, waits, timed);
     add_time(&k, timed);
     add_host(&k, timed);
     wait_for_loss(&k);

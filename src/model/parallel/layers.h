@@ -48,6 +48,7 @@ typedef struct cm__parts {
     double    compress_bytes_s;        /* memory bandwidth of the device, which limits compression */
     double    host_bytes_s;            /* of the link to the host's memory */
     double    device_s, error;         /* over all parts and the update; error: a fraction */
+    double    exchanged_bytes;         /* that exchanges of a micro-batch read and write in a device's own memory */
     cm__throttled throttled;           /* clock under the power limit, and energy of a micro-batch in all parts */
     double    share[CM_HOWS];          /* fractions of device_s by estimation method */
 } cm__parts;

@@ -33,13 +33,37 @@ static bool torch_exchanges(const cm__making *k)
    divides the second, the tokens. A copy before each reduce-scatter and after each all-gather brings the pieces into
    order (torch/distributed/_functional_collectives.py; github.com/pytorch/torchtitan/pull/437). Exchanges in pieces
    write each piece to its place, and add the pieces of a reduce-scatter in a kernel that reads them once. */
-static double reorder_time(const cm__making *k, bool scatter, bool pieces, double n)
+static double reorder_bytes(const cm__making *k, bool scatter, bool pieces, double n)
 {
     const cm__shards *s = &k->m->calls->shards;
-    double            rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
-    if (!torch_exchanges(k) || !s->sequence || rate <= 0) return 0;
-    if (pieces) return scatter ? (n + n / s->tp) / rate : 0;
-    return 2 * n / rate;
+    if (!torch_exchanges(k) || !s->sequence) return 0;
+    if (pieces) return scatter ? n + n / s->tp : 0;
+    return 2 * n;
+}
+
+/* Input gradients of several products are added before the reduce-scatter, while they are whole. The kernel calls of the
+   step add them after it, on a device's own tokens: this is the difference. A compiled graph adds them in the copy that
+   brings the pieces into order. Megatron-LM joins such products to one. */
+static double added_bytes(const cm__making *k, const cm__layer_sum *sum, double n)
+{
+    const cm__shards *s = &k->m->calls->shards;
+    bool              eager = cm_runtime_base(k->m->runtime) == CM_RUNTIME_TORCH_EAGER;
+    if (!torch_exchanges(k) || !s->sequence || sum->products < 2) return 0;
+    return (eager ? 3 : 1) * (sum->products - 1) * (n - n / s->tp);
+}
+
+/* Time in which a device reads and writes these bytes of its own memory beside an exchange. */
+static double local_time(const cm__making *k, double bytes)
+{
+    double rate = cm__time_factors.reached_bandwidth * k->m->limits.memory_bytes_s;
+    return rate > 0 ? bytes / rate : 0;
+}
+
+/* Counts the memory traffic of an exchange of n bytes among p devices: what passes is read and written once. */
+static void add_traffic(cm__making *k, int32_t node, double n, int32_t p, double local)
+{
+    int32_t copies = cm__twin_count(k->layering->twins, k->g, k->part, node);
+    k->parts->exchanged_bytes += copies * (2 * n * (p - 1) / p + local);
 }
 
 /* Megatron Core, and the software of devices whose profile says so: the sum of input gradients runs behind the product
@@ -92,19 +116,26 @@ static bool sum_in_pieces(const cm__making *k, const cm__layer_sum *sum)
 }
 
 /* What is left of backward with sequence parallelism is the all-gather of output gradients. */
-static exchange sum_time(const cm__making *k, const cm__layer_sum *sum, double n, sum_parts of, sum_parts product)
+static exchange sum_time(cm__making *k, const cm__layer_sum *sum, double n, sum_parts of, sum_parts product)
 {
-    bool   pieces = in_pieces(k), behind = sum->input >= 0 && sums_behind(k), divided = sum_in_pieces(k, sum);
-    double gather = pieces ? shown(k, of.gather_s, product.gather_s) : of.gather_s, summed = of.sum_s;
-    if (divided) summed = behind ? summed / k->m->calls->shards.tp : shown(k, summed, product.sum_s);
-    summed += reorder_time(k, true, divided, n);
-    gather += reorder_time(k, false, pieces, n);
+    int32_t tp = k->m->calls->shards.tp;
+    bool    pieces = in_pieces(k), behind = sum->input >= 0 && sums_behind(k), divided = sum_in_pieces(k, sum);
+    double  joined = reorder_bytes(k, false, pieces, n), summed = of.sum_s;
+    double  gather = (pieces ? shown(k, of.gather_s, product.gather_s) : of.gather_s) + local_time(k, joined);
+    if (sum->gathers) {
+        add_traffic(k, sum->node, n, tp, joined);
+        return (exchange){gather, 0};
+    }
+    if (divided) summed = behind ? summed / tp : shown(k, summed, product.sum_s);
+    double scattered = reorder_bytes(k, true, divided, n) + added_bytes(k, sum, n);
+    summed += local_time(k, scattered);
+    add_traffic(k, sum->node, 2 * n, tp, joined + scattered); /* all-reduce, or reduce-scatter and all-gather */
     return behind ? (exchange){gather, summed} : (exchange){gather + summed, 0};
 }
 
 /* Devices that share a vocabulary exchange, per token, the maximum logit, the label's logit and the sum of
    exponentials. */
-static double loss_time(const cm__making *k, const cm__layer_sum *sum)
+static double loss_time(cm__making *k, const cm__layer_sum *sum)
 {
     const double each = 4; /* bytes */
     double       n = each * cm__poly_at(&sum->bytes, k->batch);
@@ -168,6 +199,7 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
             part->forward_comm_s += loss_time(k, sum);
             continue;
         }
+        if (sum->gathers && !(torch_exchanges(k) && k->m->calls->shards.sequence)) continue;
         double here = cm__poly_at(&sum->bytes, k->batch);
         if (here != last_bytes) last = sum_parts_of(k, last_bytes = here);
         exchange one = sum_time(k, sum, here, last, product ? product[i] : (sum_parts){0});
@@ -178,11 +210,13 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
     }
 }
 
-/* Tokens are sent to the devices of their experts and back, in every pass. */
+/* Tokens are sent to the devices of their experts and back, in every pass. With sequence parallelism each
+   tensor-parallel device sends its own tokens (Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py). If its
+   group divides experts, it then gathers their tokens, which add_sums() counts. */
 static void add_routes(cm__making *k, cm__ctx *ctx)
 {
     const cm__shards *s = &k->m->calls->shards;
-    int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 ? s->tp : 1);
+    int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 && !s->whole_experts ? s->tp : 1);
     cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
     /* phase of the last expert seen in each part, plus 1 */
@@ -193,9 +227,11 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
         if (!cm__twin_count(k->layering->twins, k->g, k->part, i)) continue;
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
         cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
-        double sent = cm__poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
+        double  sent = cm__poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
+        if (s->sequence || s->whole_experts) sent /= s->tp;
         if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
         last[at] = n->phase + 1;
+        add_traffic(k, i, 2 * sent, s->ep, 0);
         cm__part *part = &k->parts->all[at];
         *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];
     }
@@ -263,6 +299,7 @@ static void add_gathers(cm__making *k, cm__ctx *ctx)
         if (attention_s) waited_s = torch_context_time(k, group, bytes, each, back, attention_s[at]);
         else waited_s = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes) +
                         (back ? cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes) : 0);
+        add_traffic(k, at, back ? 2 * bytes : bytes, k->cp, 0);
         cm__part *part = &k->parts->all[k->part[at]];
         *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += waited_s;
     }

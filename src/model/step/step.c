@@ -208,10 +208,11 @@ double cm__step_host(const cm__step_model *m, const cm__timed *timed)
     return m->host_s + more * m->host_launch_s;
 }
 
-cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed)
+cm__throttled cm__step_throttle(const cm__step_model *m, double batch, cm__exchanges waits, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
-    cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits_s, .calls = m->stretches};
+    cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits.time_s,
+                                .byte_j = waits.bytes * m->power.byte_j, .calls = m->stretches};
     if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
     const cm__workload *works = cm__works_at(d, batch);
     for (int32_t i = 0; i < d->n_calls; i++) {
@@ -289,7 +290,7 @@ void cm__step_finish(const cm__step_model *m, cm__timed *timed, cm_prediction_in
     memset(i->share, 0, sizeof i->share);
     i->layout = cm__layout_used(m->graph, m->calls->nhwc);
     i->host_time_s = cm__step_host(m, timed);
-    cm__throttled throttled = cm__step_throttle(m, (double)i->batch, 0, timed);
+    cm__throttled throttled = cm__step_throttle(m, (double)i->batch, (cm__exchanges){0}, timed);
     i->clock = throttled.clock;
     summing sum = sum_calls(m->calls, timed, i->share);
     double  device_s = sum.time_s + sum.launches * m->gap_s;

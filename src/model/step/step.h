@@ -69,9 +69,13 @@ typedef struct cm__throttled {
     double clock;     /* as a fraction of the full clock */
     double dynamic_j; /* energy beyond that of the idle device; NAN: unknown */
 } cm__throttled;
-/* Scales the times to the clock under the power limit. waits_s: time in which the device waits for others and draws
-   idle power. */
-cm__throttled cm__step_throttle(const cm__step_model *m, double batch, double waits_s, cm__timed *timed);
+/* Exchanges with other devices: time that computing waits for them, and bytes that all of them, waited for or not, read
+   and write in the device's own memory. Beside that traffic a waiting device draws idle power. */
+typedef struct cm__exchanges {
+    double time_s, bytes;
+} cm__exchanges;
+/* Scales the times to the clock under the power limit. */
+cm__throttled cm__step_throttle(const cm__step_model *m, double batch, cm__exchanges waits, cm__timed *timed);
 /* The host's time of a step whose calls launch as many kernels as `timed` says. */
 double cm__step_host(const cm__step_model *m, const cm__timed *timed);
 /* Fills in the prediction from call times, which it scales to the clock under the power limit. */

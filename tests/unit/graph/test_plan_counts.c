@@ -53,6 +53,15 @@ TEST(equal_members_are_equal_plans)
     assert_false(cm__plan_same(&a, &b));
 }
 
+/* 6 replicas of 2 devices can share experts in groups of 4, but not with each expert divided between 2 devices. */
+static void experts_of_more_devices_than_replicas_are_whole(void **state)
+{
+    (void)state;
+    cm_plan apart = filled((cm_plan){.dp = 6, .tp = 2, .ep = 4}), within = filled((cm_plan){.dp = 8, .tp = 2, .ep = 4});
+    assert_true(cm__whole_experts(&apart));
+    assert_false(cm__whole_experts(&within));
+}
+
 TEST(contradictions)
 {
     REFUSES(ARGUMENT, "tp 2 x pp 1 x dp 4 are not the 9 devices", filled((cm_plan){.devices = 9, .tp = 2}));
@@ -60,6 +69,8 @@ TEST(contradictions)
             filled((cm_plan){.devices = 6, .tp = 2, .cp = 2, .dp = 2}));
     REFUSES(ARGUMENT, "are not the 2 devices", filled((cm_plan){.devices = 2, .tp = 4}));
     REFUSES(ARGUMENT, "6 replicas cannot share experts in groups of 4", filled((cm_plan){.dp = 6, .ep = 4}));
+    REFUSES(ARGUMENT, "6 replicas of 3 tensor-parallel devices cannot share experts in groups of 4",
+            filled((cm_plan){.dp = 6, .tp = 3, .ep = 4}));
     REFUSES(ARGUMENT, "out of range", filled((cm_plan){.tp = -1}));
     REFUSES(ARGUMENT, "out of range", filled((cm_plan){.zero = 4}));
     REFUSES(ARGUMENT, "out of range", filled((cm_plan){.global_batch = -8}));
@@ -70,6 +81,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_default_to_one), cmocka_unit_test(replicas_use_the_other_devices),
         cmocka_unit_test(accumulation_follows_from_the_batches),
-        cmocka_unit_test(equal_members_are_equal_plans), cmocka_unit_test(contradictions)};
+        cmocka_unit_test(equal_members_are_equal_plans), cmocka_unit_test(contradictions),
+        cmocka_unit_test(experts_of_more_devices_than_replicas_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,11 @@ static const struct {
      "\"num_attention_heads\":16,\"intermediate_size\":4096}", 335174458},
     {"{\"model_type\":\"bert\",\"architectures\":[\"BertModel\"]}", 109482240},
     {"{\"model_type\":\"bert\",\"architectures\":[\"BertForSequenceClassification\"]}", 109482240 + 2 * 768 + 2},
+    {"{\"model_type\":\"xlm-roberta\",\"architectures\":[\"XLMRobertaForMaskedLM\"],\"vocab_size\":250002,"
+     "\"max_position_embeddings\":514,\"type_vocab_size\":1}", 278295186},
+    {"{\"model_type\":\"arcee\",\"architectures\":[\"ArceeForCausalLM\"],\"num_hidden_layers\":36,"
+     "\"num_attention_heads\":20,\"num_key_value_heads\":4,\"head_dim\":128,\"vocab_size\":128004,"
+     "\"time_step_limit\":[0.0,Infinity],\"name\":\"an \\\"Infinity\",\"x\":[-Infinity,NaN]}", 4619184640},
     {GPT2(768, 12, 12), 124439808},
     {GPT2(1024, 24, 16), 354823168},
     {GPT2(1280, 36, 20), 774030080},
@@ -303,11 +308,38 @@ static void test_unknown_types_have_other_names_of_keys(void **state)
     }
 }
 
+/* Encoders of images and masked models that are not known. Counts are transformers'; DINOv3's small model has no learned
+   positions and no biases of keys, but a token for masked patches. The head of SigLIP is said to be missing. */
+static void test_unknown_encoders_read_by_their_keys(void **state)
+{
+    (void)state;
+    static const char dino[] =
+        "{\"model_type\": \"dinov3_vit\", \"architectures\": [\"DINOv3ViTModel\"], \"hidden_size\": 384, "
+        "\"intermediate_size\": 1536, \"num_hidden_layers\": 12, \"num_attention_heads\": 6, \"patch_size\": 16, "
+        "\"image_size\": 224, \"num_channels\": 3, \"layerscale_value\": 1.0}";
+    static const char siglip[] =
+        "{\"model_type\": \"siglip_vision_model\", \"hidden_size\": 768, \"intermediate_size\": 3072, "
+        "\"num_hidden_layers\": 12, \"num_attention_heads\": 12, \"patch_size\": 16, \"num_patches\": 256}";
+    static const char deberta[] =
+        "{\"model_type\": \"deberta-v2\", \"architectures\": [\"DebertaV2ForMaskedLM\"], \"hidden_size\": 1536, "
+        "\"intermediate_size\": 6144, \"num_hidden_layers\": 24, \"num_attention_heads\": 24, \"vocab_size\": 128100, "
+        "\"max_position_embeddings\": 512, \"type_vocab_size\": 0}";
+    const int64_t mask = 384, positions = 197 * 384, key_biases = 12 * 384;
+    assert_int_equal(parameters(dino), 21595008 - mask + positions + key_biases);
+    assert_int_equal(parameters(deberta), 879999588);
+    cm_graph *g = accepted(siglip, 0);
+    assert_non_null(strstr(g->warnings[0], "read as a ViT (learned positions, a class token, no other tokens"));
+    assert_non_null(strstr(g->warnings[0], "no pooling by attention"));
+    assert_int_equal(cm__t(g, g->inputs[0])->dims[2].fixed, 256); /* 16 x 16 patches of 16 pixels */
+    cm_graph_free(g);
+}
+
 /* States of their own, or a second stack: no family reads them. */
 static void test_foreign_layers_are_refused(void **state)
 {
     (void)state;
-    static const char *const keys[] = {"is_encoder_decoder\": true", "mamba_d_state\": 16", "state_size\": 16"};
+    static const char *const keys[] = {"is_encoder_decoder\": true", "mamba_d_state\": 16", "state_size\": 16",
+                                       "num_hidden_groups\": 1"};
     for (size_t i = 0; i < COUNT(keys); i++) {
         char      text[512];
         cm_graph *g;
@@ -350,6 +382,7 @@ int main(void)
         cmocka_unit_test(an_assumed_length_is_said), cmocka_unit_test(a_shorter_sequence_keeps_the_parameters),
         cmocka_unit_test(test_unknown_types_read_by_their_keys),
         cmocka_unit_test(test_unknown_types_have_other_names_of_keys),
+        cmocka_unit_test(test_unknown_encoders_read_by_their_keys),
         cmocka_unit_test(test_nested_configurations),
         cmocka_unit_test(test_foreign_layers_are_refused),
         cmocka_unit_test(bad_configurations_are_refused_by_key),

@@ -50,6 +50,22 @@ static void test_fsdp(void **state)
     cm_graph_free(forward);
 }
 
+/* Two stages of two layers: only the last two have experts, so the last stage has all of them, half of the other
+   layers and the head. */
+static void test_stages_of_experts(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("qwen3:layers=4,hidden=64,heads=4,kv_heads=4,ffn=128,vocab=100,seq=8,tied=0,experts=8,"
+                             "top_k=2,expert_ffn=256,dense_layers=2", CM_PRECISION_FP32, CM_OPTIMIZER_ADAM);
+    cm_memory_use use = use_of(step, spread((cm_plan){.pp = 2, .accumulate = 2}), 2, false);
+    double        words = 64 * 100, experts = 2 * 8 * 3 * 64 * 256, router = 2 * 8 * 64, dense = 2 * 3 * 64 * 128;
+    double        others = parameter_bytes(step) / 4 - experts - 2 * words;
+    double        last = experts + router + (others - router - dense - 64) / 2 + 64 + words; /* 64: the last norm */
+    near(use.categories[CM_CATEGORY_GRADIENTS], 4 * last, 1);
+    near(use.categories[CM_CATEGORY_ALGORITHM], 8 * last, 1);
+    cm_graph_free(step);
+}
+
 /* PyTorch's pipelines reduce gradients after the last micro-batch: until then a stage has them whole, in fp32, beside
    whole 16-bit weights and fp32 shards. */
 static void test_fsdp_in_stages(void **state)
@@ -140,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_fsdp),
+        cmocka_unit_test(test_stages_of_experts),
         cmocka_unit_test(test_fsdp_in_stages),
         cmocka_unit_test(test_accumulation),
         cmocka_unit_test(test_tensor_and_pipeline),

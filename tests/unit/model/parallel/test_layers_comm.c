@@ -124,10 +124,74 @@ static void several_products(void **state)
     double    copy = bytes / (cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value);
     cm__part  llama = first_layer(ctx, f, three, CM_RUNTIME_TORCH_COMPILE, plan);
     cm__part  gpt = first_layer(ctx, f, one, CM_RUNTIME_TORCH_COMPILE, plan);
-    is(llama.backward_comm_s, 2 * (gather / 2 + scatter + 2 * copy));
+    double added = (2 + 1) * copy / 2; /* read beside the copy: two more gradients, then one; half of them is counted */
+    is(llama.backward_comm_s, 2 * (gather / 2 + scatter + 2 * copy) + added);
     is(gpt.backward_comm_s, 2 * (gather / 2 + scatter / 2 + 1.5 * copy));
     cm_graph_free(three);
     cm_graph_free(one);
+    cm__ctx_free(ctx);
+}
+
+/* A recomputed layer gathers its tokens twice and scatters the output of attention, but not that of its last product,
+   which is not repeated. The backward pass gathers and scatters twice. Each exchange has a copy of 2 n bytes. */
+static void recomputed(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of("llama:layers=1,hidden=4096,heads=32,ffn=16384,seq=4096,vocab=1024", CM_RECOMPUTE_FULL);
+    cm_plan   plan = {.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true};
+    double    bytes = 2.0 * 4096 * 4096;
+    cm__group pair = {2, 2};
+    double    gather = cm__comm_time(f, CM__ALL_GATHER, pair, bytes);
+    double    scatter = cm__comm_time(f, CM__REDUCE_SCATTER, pair, bytes);
+    double    copy = bytes / (cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value);
+    cm__part  torch = first_layer(ctx, f, step, CM_RUNTIME_TORCH_COMPILE, plan);
+    is(torch.backward_comm_s, 4 * gather + 3 * scatter + 7 * 2 * copy + (2 + 1) * copy / 2);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Exchanges that move bytes in the device's memory leave less power for a step at its limit than those that do not. */
+static void exchanges_draw_power(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph          *step = step_of("llama:layers=1,hidden=8192,heads=64,ffn=28672,seq=8192,vocab=1024", CM_RECOMPUTE_NONE);
+    cm_predict_options options = {.runtime = CM_RUNTIME_TORCH_COMPILE, .plan = {.tp = 1, .ep = 1}};
+    cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
+    cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
+    double             clock[2], seconds = 0.02, bytes[2] = {0, 0.02 * 2e12};
+    for (int i = 0; i < 2; i++) {
+        cm__step_time(&m, 2, timed);
+        clock[i] = cm__step_throttle(&m, 2, (cm__exchanges){seconds, bytes[i]}, timed).clock;
+    }
+    assert_true(clock[0] < 1 && clock[1] < clock[0]);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Four of two replicas' tensor-parallel devices have two of eight experts each, whole: a quarter of the experts instead
+   of a half of each, and the same FLOP but for the router, which every device computes. */
+static void whole_experts(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of("mixtral:layers=2,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,"
+                             "top_k=2", CM_RECOMPUTE_NONE);
+    cm_plan            plan = {.tp = 2, .dp = 2, .ep = 1, .cp = 1, .sequence_parallel = true};
+    cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = plan};
+    cm__step_model     divided = cm__step_model_new(ctx, step, d, &options, NULL);
+    options.plan.ep = 4;
+    cm__step_model whole = cm__step_model_new(ctx, step, d, &options, NULL);
+    is(flop_of(whole.calls), flop_of(divided.calls));
+    size_t     calls = (size_t)whole.calls->n_calls + (size_t)divided.calls->n_calls;
+    cm__timed *timed = cm__alloc_array(ctx, calls, sizeof *timed);
+    cm__parts  a = cm__parts_new(ctx, &divided, f, 4, 1, timed), b = cm__parts_new(ctx, &whole, f, 4, 1, timed);
+    is(a.parameters - b.parameters, 2 * 3 * 8 * 256 * 512 * (1.0 / 2 - 1.0 / 4));
+    cm_graph_free(step);
     cm__ctx_free(ctx);
 }
 
@@ -188,6 +252,9 @@ int main(void)
         cmocka_unit_test(behind_products),
         cmocka_unit_test(reordered),
         cmocka_unit_test(several_products),
+        cmocka_unit_test(recomputed),
+        cmocka_unit_test(exchanges_draw_power),
+        cmocka_unit_test(whole_experts),
         cmocka_unit_test(short_products),
         cmocka_unit_test(context),
         cmocka_unit_test(experts),
