@@ -12,7 +12,7 @@
 cm__correction cm__correction_of(const cm__call *call);
 /* The factor of the call's kind; 1: the device has none. *known: whether it has one. */
 double         cm__correction_factor(const cm_device *device, const cm__call *call, bool *known);
-/* Whether the factor refers to the time of another call: *other. */
-bool           cm__corrected_as(const cm_device *device, const cm__call *call, cm__call *other);
+/* Whether the factor refers to the time of the call's memory traffic instead of its transferred time. */
+bool           cm__correction_of_traffic(const cm_device *device, const cm__call *call);
 
 #endif
