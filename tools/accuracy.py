@@ -411,7 +411,8 @@ def left_out(program):
             "corrections, fitted operator models and surfaces. Machines other than GPUs take their parameters from other devices of their maker, "
             "from other makers' devices of the same execution model, or from first guesses, and their interval from the errors that the "
             "same way makes on other devices (`tools/fit_left_out.py`). The interval column is the median factor from the prediction to either end. "
-            "The last column is the error of the usual prediction on the same rows.\n\n"
+            "The last column is the error of the usual prediction on the same rows. 400 end-to-end rows of other devices and sources that are in no "
+            "set are in [results/transfer.md](results/transfer.md#public-rows-with-their-device-left-out).\n\n"
             + table(["device", "predicted from", *heads], rows) + "\n"
             + table(["predicted from", *heads], [[name, *first_sight(pairs)] for name, pairs in sorted(by_way.items())]))
 

@@ -5,10 +5,12 @@
 Compares ratios of devices that sources state with the predicted ratios. Each work of tests/validation/device_ratios.tsv
 is one source that ran the same model on several devices; every pair of its devices is one ratio of throughputs per
 device. A pair has the wrong sign if the source states a difference of more than 10 % and the program predicts the other
-device to be faster. The last lines give the share of stated ratios inside the 90 % interval of the predicted one, with the
+device to be faster. A run over several devices that has less than half of the rate per device that its source states for
+the same work on one device (the work whose name is the part before the comma) is mostly start-up: its ratios are printed,
+but have no sign. The last lines give the share of stated ratios inside the 90 % interval of the predicted one, with the
 correlation that `rank` assumes (maker_correlation in data/factors.tsv) and without, and the correlation that the
-variance of the ratios implies. Works with a listed pair are left out there. --test prints TAP: a work fails if a pair that is not listed as known has the wrong sign, or if a
-listed pair has the right one.
+variance of the ratios implies. Works with a listed pair and ratios of such runs are left out there. --test prints TAP: a work
+fails if a pair that is not listed as known has the wrong sign, or if a listed pair has the right one.
 """
 import argparse
 import itertools
@@ -21,6 +23,7 @@ import subprocess
 RUNS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "validation" / "device_ratios.tsv"
 FACTORS = RUNS.parent.parent.parent / "data" / "factors.tsv"
 SIGMAS = 1.645  # of a 90 % interval
+STEADY = 0.5  # of the rate on one device; runs of steps have 0.67 to 1.0 of it, the others 0.14 and 0.32
 CLOSE = math.log(1.1)  # a stated ratio nearer to 1 than this has no sign: sources repeat a run within about 10 %
 
 
@@ -61,26 +64,38 @@ def compare(program, work):
     return [(b[0], a[0], b[1] / a[1], b[2] / a[2], b[3], a[3]) for a, b in itertools.combinations(rates, 2)]
 
 
+def starting(works, name):
+    """Devices whose run of the work over several devices is mostly start-up, by the source's own rate on one device."""
+    alone = works.get(name.split(",")[0], {"runs": []})["runs"]
+    rates = {device: rate for device, rate, devices, _ in alone if devices == 1}
+    return {device for device, rate, devices, _ in works[name]["runs"] if devices > 1 and rate < STEADY * rates.get(device, 0)}
+
+
+def has_sign(pair):
+    return abs(math.log(pair[2])) > CLOSE
+
+
 def wrong(pair):
-    return abs(math.log(pair[2])) > CLOSE and math.log(pair[2]) * math.log(pair[3]) < 0
+    return has_sign(pair) and math.log(pair[2]) * math.log(pair[3]) < 0
 
 
 def faster_first(pair):
     return (pair[0], pair[1]) if pair[2] > 1 else (pair[1], pair[0])
 
 
-def table(name, work, pairs):
+def table(name, work, pairs, mostly_start_up):
     """Ratios to the work's first run, and every pair with the wrong sign."""
     reference = work["runs"][0][0]
     for pair in pairs:
         if pair[1] == reference or wrong(pair):
-            note = " wrong sign" if wrong(pair) else " too close" if abs(math.log(pair[2])) <= CLOSE else ""
+            note = (" mostly start-up" if mostly_start_up & set(pair[:2]) else " wrong sign" if wrong(pair) else
+                    "" if has_sign(pair) else " too close")
             print(f"| {pair[0]} / {pair[1]} | {name} | {pair[2]:.2f} | {pair[3]:.2f} | {pair[3] / pair[2] - 1:+.0%} |{note} |")
 
 
 def summary(pairs):
     errors = [abs(math.log(p / s)) for _, _, s, p, *_ in pairs]
-    told = [pair for pair in pairs if abs(math.log(pair[2])) > CLOSE]
+    told = [pair for pair in pairs if has_sign(pair)]
     print(f"\n{len(pairs)} ratios; {len(told)} differ by more than 10 %, {sum(map(wrong, told))} of them with the wrong sign; "
           f"median error {math.expm1(statistics.median(errors)):.0%}, mean {math.expm1(statistics.mean(errors)):.0%}")
 
@@ -123,13 +138,14 @@ def main():
     works, failed, everything, sound = read(options.runs), 0, [], []
     print(f"1..{len(works)}" if options.test else "| ratio | work | stated | predicted | error | |\n|---|---|---:|---:|---:|---|")
     for number, (name, work) in enumerate(works.items(), 1):
-        pairs = compare(options.program, work)
-        everything += pairs
-        sound += [] if work["known"] else pairs
+        pairs, mostly_start_up = compare(options.program, work), starting(works, name)
+        steady = [pair for pair in pairs if not mostly_start_up & set(pair[:2])]
+        everything += steady
+        sound += [] if work["known"] else steady
         if options.test:
-            failed += test(number, name, work, pairs)
+            failed += test(number, name, work, steady)
         else:
-            table(name, work, pairs)
+            table(name, work, pairs, mostly_start_up)
     if not options.test:
         summary(everything)
         intervals(sound)

@@ -14,7 +14,9 @@ score: the forward pass in training mode, fp32; convolutions in TF32 where the G
 measured time is between two CUDA events around one call: the device's time, or the host's for the operators if that is
 longer, and what the events take. The host's time per step is not in it. Hosts of one kind of GPU differ by a factor of five
 between runs. Each error is therefore given twice: with the host that the program assumes, and with the speed of the run's
-host and what the events take there (7 to 48 us of the H200's host), both solved from the run's other problems.
+host and what the events take there (7 to 48 us of the H200's host), both solved from the run's other problems. The second
+has also what PyTorch's convolutions take over MIOpen's fastest solvers, which the program predicts and PyTorch does not
+search for: the median of the run's other convolutions of images, or of volumes and groups.
 """
 import argparse
 import collections
@@ -50,6 +52,7 @@ MODES = {"eager": "torch-eager", "cudagraphs": "torch-eager:cuda-graphs", "induc
          "inductor-reduce-overhead": "torch-compile:reduce-overhead", "inductor-max-autotune": "torch-compile:max-autotune"}
 COPYING = ("inductor-reduce-overhead", "inductor-max-autotune")  # modes that replay graphs whose inputs are copied
 NO_TF32 = ("T4", "MI250-GCD")
+UNSEARCHED = ("MI250-GCD",)  # the program's convolutions are MIOpen's fastest
 NOISY = ("RTX-3090-Ti",)  # the shortest of its repeats is used
 
 
@@ -173,8 +176,9 @@ def host_of_step(given, device):
     return whole * step / (step + product)
 
 
-# way: how most of the device's time was estimated; interval: of a step bound by the device, over its prediction, or None
-Row = collections.namedtuple("Row", "problem run device_s host_s measured_s host way interval")
+# way: how most of the device's time was estimated; interval: of a step bound by the device, over its prediction, or None;
+# solver: time of the run's convolutions over the predicted one
+Row = collections.namedtuple("Row", "problem run device_s host_s measured_s host way interval solver")
 
 
 def bound(row):
@@ -187,7 +191,7 @@ def with_default(row):
 
 def with_run(row):
     speed, events_s = row.host
-    return max(row.device_s, speed * row.host_s) + events_s
+    return max(row.solver * row.device_s, speed * row.host_s) + events_s
 
 
 def error_by_host(row):
@@ -212,9 +216,24 @@ def with_hosts(rows):
         yield row._replace(host=answers[row.run, without])
 
 
+def kind_of_conv(problem):
+    if "conv" not in problem:
+        return None
+    return "other" if any(word in problem for word in ("3D", "depthwise", "grouped")) else "image"
+
+
+def with_solvers(rows):
+    """Each convolution with what its run's other convolutions of the kind take over their prediction."""
+    for row in rows:
+        kind = kind_of_conv(row.problem)
+        others = [r.measured_s / r.device_s for r in rows if kind and kind_of_conv(r.problem) == kind and r.run == row.run and
+                  r.problem != row.problem and bound(r) == "device"]
+        yield row._replace(solver=statistics.median(others)) if len(others) >= LEAST_SPEED_ROWS else row
+
+
 def coverage(name, rows):
     """Prints how many measured times are inside the 90 % interval, and the median factor to its ends, if the device is the bound."""
-    inside = [r.interval[0] <= r.measured_s / with_run(r) <= r.interval[1] for r in rows if r.interval]
+    inside = [r.interval[0] <= r.measured_s / with_run(r._replace(solver=1)) <= r.interval[1] for r in rows if r.interval]
     widths = [math.sqrt(r.interval[1] / r.interval[0]) for r in rows if r.interval]
     if inside:
         print(f"{name:12} {sum(inside):4} of {len(inside):4} inside ({sum(inside) / len(inside):4.0%}), x{statistics.median(widths):.2f}")
@@ -244,7 +263,7 @@ def scored(given, step_s, busy, item):
     alone = answer["device_time_s"] > answer["host_time_s"]
     interval = [bound_s / answer["step_time_s"] for bound_s in answer["interval_s"]] if alone else None
     way = max(answer["share"], key=answer["share"].get)
-    return device, Row(problem, run, device_s, host_s, seconds, (1, EVENTS), way, interval)
+    return device, Row(problem, run, device_s, host_s, seconds, (1, EVENTS), way, interval, 1)
 
 
 def score(given):
@@ -257,7 +276,7 @@ def score(given):
             errors[device].append(row)
     print("median error and bias: with the program's host | with the run's host | of these bound by the device | by the host "
           "| time of the run's host over the program's, and of its events")
-    solved = {device: list(with_hosts(rows)) for device, rows in errors.items()}
+    solved = {device: list(with_hosts(list(with_solvers(rows)) if device in UNSEARCHED else rows)) for device, rows in errors.items()}
     for device, rows in solved.items():
         report(device, rows)
         for row in sorted(rows, key=lambda r: with_run(r) / r.measured_s) if given.rows else ():

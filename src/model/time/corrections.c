@@ -16,14 +16,17 @@ static bool last(const cm__call *c) { return strcmp(c->variant, "nhwc") == 0; }
 #define IMAGE_CHANNELS 4 /* libraries pad images of so few channels */
 #define NARROW 16        /* channels per group */
 #define BLOCK 128        /* channels of a block of depthwise kernels */
-#define MANY_GROUPS 8
+#define FEW_GROUPS 8
+#define FULL_GROUP 32    /* channels of a group that need no others beside them */
+#define SLOW_PASSES 12.0 /* over memory by kernels that are not tuned, for groups of one channel */
 
 /* Backward, libraries have their own kernels for a few numbers of channels per group in channels-last images, if there
    are enough groups to fill a block of channels. Forward they have them for all. */
 static cm__correction of_groups_last(int64_t width, int64_t groups, bool forward)
 {
     bool own = width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
-    if (!forward && (!own || groups < MANY_GROUPS)) return CM__CORRECT_DENSE_NHWC;
+    bool many = groups > FEW_GROUPS || (groups == FEW_GROUPS && width >= FULL_GROUP);
+    if (!forward && !(own && many)) return CM__CORRECT_GROUPED_SLOW_NHWC;
     return width <= NARROW ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
 }
 
@@ -72,13 +75,16 @@ cm__correction cm__correction_of(const cm__call *c)
     return cm__correction_of_work(c, flop, bytes);
 }
 
-/* What a kind's time depends on beside the transferred time: blocks of channels that are not full take as long as full
-   ones. */
+/* What a kind's time depends on beside its factor. Blocks of channels that are not full take as long as full ones.
+   Grouped convolutions without a kernel of their own take longer for each number with wider groups. */
 static double of_shape(cm__correction kind, const cm__call *c)
 {
-    if (kind != CM__CORRECT_DEPTHWISE_BACK_NHWC) return 1;
-    double channels = cm__size(c, c->op == CM__CALL_CONV ? (int)CM__CONV_C : (int)CM__CONV3D_C);
-    return ceil(channels / BLOCK) * BLOCK / channels;
+    bool   image = c->op == CM__CALL_CONV;
+    double channels = cm__size(c, image ? (int)CM__CONV_C : (int)CM__CONV3D_C);
+    if (kind == CM__CORRECT_DEPTHWISE_BACK_NHWC) return ceil(channels / BLOCK) * BLOCK / channels;
+    if (kind == CM__CORRECT_GROUPED_SLOW_NHWC)
+        return SLOW_PASSES * sqrt(channels / cm__size(c, image ? (int)CM__CONV_GROUPS : (int)CM__CONV3D_GROUPS));
+    return 1;
 }
 
 double cm__correction_factor(const cm_device *device, cm__correction kind, const cm__call *call, bool *known)
@@ -87,12 +93,8 @@ double cm__correction_factor(const cm_device *device, cm__correction kind, const
     return *known ? device->corrections[kind].value * of_shape(kind, call) : 1;
 }
 
-bool cm__corrected_as(const cm_device *device, const cm__call *call, cm__call *other)
+bool cm__correction_of_traffic(const cm_device *device, const cm__call *call)
 {
-    bool convolves = call->op == CM__CALL_CONV || call->op == CM__CALL_CONV3D;
-    if (!convolves || !device->corrections[CM__CORRECT_DENSE_NHWC].known) return false;
-    if (cm__correction_of(call) != CM__CORRECT_DENSE_NHWC) return false;
-    *other = *call;
-    other->sizes[call->op == CM__CALL_CONV ? (int)CM__CONV_GROUPS : (int)CM__CONV3D_GROUPS] = 1;
-    return true;
+    return device->corrections[CM__CORRECT_GROUPED_SLOW_NHWC].known &&
+           cm__correction_of(call) == CM__CORRECT_GROUPED_SLOW_NHWC;
 }

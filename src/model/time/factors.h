@@ -23,7 +23,7 @@ typedef struct cm__factors {
     double measured_error, stand_in_error, roofline_error;
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at
        least */
-    double transfer_error, corrected_error, least_transfer;
+    double transfer_error, corrected_error, slow_groups_error, least_transfer;
     double common_error, compiled_error, neighbours_shared, sparse_error; /* of a step: step.c */
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */

@@ -208,17 +208,15 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
 static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
-    bool           corrected, its;
-    double         factor = correction_of(t, c, found, &corrected);
-    cm__call       other;
-    cm__memo_value instead;
-    its = corrected;
-    if (cm__corrected_as(t->device, c, &other) && by_memo(t, &other, &instead) == by) {
-        *found = instead, c = &other;
-        correction_of(t, c, found, &its);
-    }
+    bool       corrected;
+    double     factor = correction_of(t, c, found, &corrected);
     cm__timed *timed = &found->timed;
-    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, its);
+    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, corrected);
+    if (cm__correction_of_traffic(t->device, c)) {
+        timed->time_s = fmax(moved_s, factor * found->bytes / t->limits.memory_bytes_s);
+        timed->shared = cm__time_factors.slow_groups_error;
+        return;
+    }
     timed->time_s = factor * moved_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
     timed->shared *= part_of_error(moved_s, there_s);

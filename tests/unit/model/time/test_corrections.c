@@ -3,6 +3,7 @@
 #include <math.h>
 #include "time_device.h"
 #include "model/time/corrections.h"
+#include "model/time/roofline.h"
 #include "model/time/timer.h"
 
 static void near(double got, double expected, double fraction)
@@ -58,11 +59,13 @@ static const struct {
     {CONV("nhwc", "bf16", "128", "8"), CM__CORRECT_GROUPED_NHWC},
     {CONV("nhwc", "bf16", "256", "8"), CM__CORRECT_WIDE_NHWC},
     {CONV("nhwc", "bf16", "512", "8"), CM__CORRECT_WIDE_NHWC},
-    {BACK("112", "7"), CM__CORRECT_DENSE_NHWC},  /* too few groups */
-    {BACK("64", "32"), CM__CORRECT_DENSE_NHWC},  /* 2 */
-    {BACK("240", "10"), CM__CORRECT_DENSE_NHWC}, /* 24 */
-    {BACK("1024", "8"), CM__CORRECT_DENSE_NHWC}, /* 128 */
+    {BACK("112", "7"), CM__CORRECT_GROUPED_SLOW_NHWC},  /* too few groups */
+    {BACK("64", "32"), CM__CORRECT_GROUPED_SLOW_NHWC},  /* 2 */
+    {BACK("240", "10"), CM__CORRECT_GROUPED_SLOW_NHWC}, /* 24 */
+    {BACK("1024", "8"), CM__CORRECT_GROUPED_SLOW_NHWC}, /* 128 */
+    {BACK("128", "8"), CM__CORRECT_GROUPED_SLOW_NHWC}, /* 8 groups of 16 do not fill a block */
     {BACK("256", "8"), CM__CORRECT_WIDE_NHWC},
+    {BACK("144", "9"), CM__CORRECT_GROUPED_NHWC},
     {CONV("nhwc", "bf16", "112", "7"), CM__CORRECT_GROUPED_NHWC}, /* forward has kernels for all groups */
     {CONV("nhwc", "bf16", "64", "32"), CM__CORRECT_GROUPED_NHWC},
     {CONV("nhwc", "bf16", "240", "10"), CM__CORRECT_WIDE_NHWC},
@@ -244,17 +247,36 @@ static double time_on(const char *profile, const char *call)
     return time_s;
 }
 
-/* Where a library has no kernel for the groups, the factor refers to the convolution without groups. */
+/* Where a library has no kernel for the groups, the factor is on the memory traffic and the root of a group's width. */
 static void groups_without_a_kernel(void **state)
 {
-    static const char *const profile = TIME_DEVICE(",\n\"transfer\": {" FACTOR("grouped-dense:nhwc", "3") "}");
-    double dense = time_on(TIME_DEVICE(""), BACK("240", "1"));
+    static const char *const profile = TIME_DEVICE(",\n\"transfer\": {" FACTOR("grouped-slow:nhwc", "0.5") "}");
+    static const struct {
+        const char *call;
+        double      width;
+    } cases[] = {{BACK("240", "10"), 24}, {BACK("128", "8"), 16}, {BACK("128", "4"), 32}};
+    cm_device *d = device_of(profile);
     (void)state;
-    near(time_on(profile, BACK("240", "10")), 3 * dense, 1e-9);
-    near(time_on(profile, BACK("240", "5")), 3 * dense, 1e-9);
-    near(time_on(profile, BACK("240", "1")), dense, 1e-12);
-    near(time_on(profile, BACK("128", "8")), time_on(TIME_DEVICE(""), BACK("128", "8")), 1e-12);
-    assert_true(time_on(TIME_DEVICE(""), BACK("240", "10")) != dense); /* without a factor */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__call c = call_of(cases[i].call);
+        double   flop, bytes;
+        cm__call_work(&c, &flop, &bytes);
+        double traffic_s = bytes / cm__limits_of(d).memory_bytes_s;
+        near(time_on(profile, cases[i].call), 0.5 * 12 * sqrt(cases[i].width) * traffic_s, 1e-9);
+    }
+    const char *const others[] = {BACK("240", "1"), BACK("256", "8"), BACK("144", "9"),
+                                  CONV("nhwc", "bf16", "240", "10")};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        near(time_on(profile, others[i]), time_on(TIME_DEVICE(""), others[i]), 1e-12);
+    cm_device_free(d);
+}
+
+/* A kernel that is not tuned is not faster than the transferred time of a tuned one. */
+static void slow_groups_are_no_faster(void **state)
+{
+    static const char *const profile = TIME_DEVICE(",\n\"transfer\": {" FACTOR("grouped-slow:nhwc", "1e-6") "}");
+    (void)state;
+    near(time_on(profile, BACK("240", "10")), time_on(TIME_DEVICE(""), BACK("240", "10")), 1e-12);
 }
 
 /* Memory that streams at half the rate delivers at half the rate to kernels that have no factor of their own: 1x1
@@ -276,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_of_calls), cmocka_unit_test(no_factor_is_one),
         cmocka_unit_test(blocks_of_channels), cmocka_unit_test(groups_without_a_kernel),
+        cmocka_unit_test(slow_groups_are_no_faster),
         cmocka_unit_test(memory_of_other_kernels),
         cmocka_unit_test(names_of_kinds), cmocka_unit_test(a_step_of_one_product),
         cmocka_unit_test(only_what_is_transferred),
