@@ -2,6 +2,7 @@
 /* values_words.c - options whose values are words, or that have none. */
 #include <string.h>
 #include "base/text.h"
+#include "graph/graph.h"
 #include "values.h"
 
 bool store_flag(const option *o, settings *s, void *field, const char *value)
@@ -190,20 +191,11 @@ STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
 
-/* "full:20" repeats 20 layers. */
 bool store_recompute(const option *o, settings *s, void *field, const char *value)
 {
-    static const char full[] = "full:";
-    cm_diag           diag;
-    int64_t           layers = 0;
-    bool              some = strncmp(value, full, sizeof full - 1) == 0;
-    const char       *count = value + sizeof full - 1;
-    if (some && (!cm__parse_int((cm__span){count, strlen(count)}, &layers) || layers < 1 || layers > INT32_MAX)) {
-        say("option %s: '%s' is not a number of layers such as full:20", o->name, value);
-        return false;
-    }
-    s->graph.train.recompute_layers = (int32_t)layers;
-    if (cm_recompute_parse(some ? "full" : value, field, &diag) == CM_OK) return true;
+    (void)field;
+    cm_diag diag;
+    if (cm__recompute_parse(value, &s->graph.train, &diag) == CM_OK) return true;
     say("option %s: %s", o->name, diag.reason);
     return false;
 }

@@ -131,6 +131,7 @@ typedef enum cm_fuse {
     CM_FUSE_ALL,   /* every group that some runtime runs as one kernel: attention, GELU, SiLU, norms, linear layers */
     CM_FUSE_EAGER, /* groups that eager PyTorch runs as one kernel; operators that the user wrote out stay separate */
     CM_FUSE_NONE,  /* none */
+    CM_FUSE_NORMS, /* as CM_FUSE_EAGER, and norms that the user wrote out */
     CM_FUSES
 } cm_fuse;
 

@@ -10,6 +10,7 @@ Text about one set is in the set (`notes` in data/results/*.json); this file has
 import csv
 import json
 import math
+import pathlib
 import re
 import subprocess
 import sys
@@ -455,12 +456,30 @@ def write_budgets(sets, path):
                 out.writerow([one["set"], most, least, s["pairs_right"] if s["pairs"] else "", ""])
 
 
+def sets_of(program):
+    """All sets as `centimani validate` answers them."""
+    done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["sets"]
+
+
+def section_main(usage, section, begin, end):
+    """The main function of a tool that prints `section(program)`, or writes it between two markers of a page."""
+    if len(sys.argv) not in (2, 3):
+        sys.exit(usage)
+    text = section(sys.argv[1])
+    if len(sys.argv) == 2:
+        print(text)
+        return
+    path = pathlib.Path(sys.argv[2])
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    path.write_text(f"{before}{begin}\n\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+
+
 def main():
     words = [w for w in sys.argv[1:] if w != "--budgets"]
     if len(words) != 2:
         sys.exit(__doc__)
-    done = subprocess.run([words[0], "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
-    sets = json.loads(done.stdout)["sets"]
+    sets = sets_of(words[0])
     if "--budgets" in sys.argv:
         write_budgets(sets, words[1])
     else:

@@ -58,13 +58,17 @@ FAMILIES = {
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
                       ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "attention", "layer_latency")),
-    "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory", "step_overhead")),
-    "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory", "step_overhead")),
-    "habana-gaudi3": (("habana-gaudi3",), ("gemm", "conv", "attention", "memory", "step_overhead")),
+    "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory")),
+    "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory")),
+    "habana-gaudi3": (("habana-gaudi3",), ("gemm", "conv", "attention", "memory")),
     "aws-trainium1": (("aws-trainium1",), ("gemm", "conv", "attention", "memory")),
     "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), ("gemm", "conv", "attention", "memory")),
     "huawei-ascend-910b": (("huawei-ascend-910b",), ("gemm", "attention", "memory")),
 }
+
+# Families whose `step_overhead` is the same host's: one number, the best of these for all rows of the three together.
+SAME_HOST = ("habana-gaudi1", "habana-gaudi2", "habana-gaudi3")
+HOST_TIMES = (1e-3, 3e-3, 5e-3, 7e-3, 9e-3, 12e-3)
 
 # Kinds of devices of which each is predicted from the others by --devices: (devices, free parameters, fed from memory).
 REFERENCE_INTENSITY = 200
@@ -264,12 +268,37 @@ def fit(bench, rows, names, given, start=None):
     return at(logs), residual
 
 
-def leave_out(bench, rows, names, given, start):
+def cost_of_fit(bench, rows, names, given):
+    parameters, residual = fit(bench, rows, names, given)
+    logs = [math.log(parameters[n] / (parameters["gemm"] if n in OF_GEMM else 1)) for n in names]
+    return cost(rows, residual, names, logs)
+
+
+class HostTime:
+    """Finds the `step_overhead` of SAME_HOST without the rows of one model, and remembers it."""
+
+    def __init__(self, bench, every):
+        self.bench, self.every, self.known = bench, every, {}
+
+    def without(self, group):
+        if group not in self.known:
+            self.known[group] = min(HOST_TIMES, key=lambda time: sum(
+                cost_of_fit(self.bench, [r for r in self.every if r["device"] in devices and r["group"] != group], names,
+                            {"step_overhead": time}) for devices, names in map(FAMILIES.get, SAME_HOST)))
+        return self.known[group]
+
+    def given(self, family):
+        """A function of the model that is left out: the parameters of the family that its own fit does not determine."""
+        fixed = {k: n["value"] for k, n in given_by_hand(family).items()}
+        return lambda group: fixed | ({"step_overhead": self.without(group)} if family in SAME_HOST else {})
+
+
+def leave_out(bench, rows, names, given_without, start):
     """Residuals of all rows with their model left out of the fit on all devices, and the parameters fitted without it."""
     out, without = {}, {}
     for group in sorted({r["group"] for r in rows}):
         rest = [r for r in rows if r["group"] != group]
-        mine = [r for r in rows if r["group"] == group]
+        mine, given = [r for r in rows if r["group"] == group], given_without(group)
         alone = parameters_of({n: GUESS[n][0] for n in names}) | given
         parameters, _ = fit(bench, rest, names, given, start) if rest else (alone, None)
         out.update(zip(map(id, mine), bench.residuals(mine, parameters)))
@@ -282,11 +311,11 @@ def row_name(row):
     return f"{row['device']} {row['model']} s{row.get('seq', 0)} b{row['batch']} {measured(row):.6g}"
 
 
-def leave_rows_out(bench, rows, names, given, start):
+def leave_rows_out(bench, rows, names, given_without, start):
     """Residuals of all rows with only that row left out of the fit, and the parameters fitted without it by row name."""
     out, without = [], {}
     for row in rows:
-        parameters, _ = fit(bench, [r for r in rows if r is not row], names, given, start)
+        parameters, _ = fit(bench, [r for r in rows if r is not row], names, given_without(row["group"]), start)
         out += bench.residuals([row], parameters)
         without[row_name(row)] = {k: float(f"{v:.4g}") for k, v in parameters.items()}
     return out, without
@@ -491,11 +520,12 @@ def main():
         bench, fitted, without, without_row = Bench(options.program, folder), {}, {}, {}
         if options.devices:
             return leave_devices_out(bench, every)
+        host = HostTime(bench, every)
         for family in options.family or FAMILIES:
             devices, names = FAMILIES[family]
             rows = [r for r in every if r["device"] in devices]
-            given = {k: n["value"] for k, n in given_by_hand(family).items()}
-            parameters, residual = fit(bench, rows, names, given)
+            given = host.given(family)
+            parameters, residual = fit(bench, rows, names, given(None))
             left_out, without[family] = leave_out(bench, rows, names, given, parameters)
             row_out, without_row[family] = leave_rows_out(bench, rows, names, given, parameters)
             whole = {**parameters, "operator": operators_of(devices)}

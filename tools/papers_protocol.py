@@ -5,11 +5,7 @@
 Prints the tables, or writes them between the markers of the page. The paper benchmarks operators on the machine and
 then predicts whole steps of six networks on it; its figures of several devices are over the measured throughput of one.
 """
-import json
 import math
-import pathlib
-import subprocess
-import sys
 
 import accuracy
 
@@ -102,24 +98,11 @@ def single_table(sets, program):
 
 
 def page(program):
-    done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
-    sets = json.loads(done.stdout)["sets"]
+    sets = accuracy.sets_of(program)
     return "\n".join(["### Operators benchmarked on the machine: H200\n", h200_table(sets),
                       "### Whole steps alone are published: the papers' machines\n", single_table(sets, program),
                       "### Several devices over the measured one\n", several_table(sets)])
 
 
-def main():
-    text = page(sys.argv[1])
-    if len(sys.argv) < 3:
-        print(text)
-        return
-    path = pathlib.Path(sys.argv[2])
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    main()
+    accuracy.section_main(__doc__, page, BEGIN, END)

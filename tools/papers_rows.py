@@ -8,9 +8,7 @@ docs/results/papers-contradictions.tsv has groups of rows that no model can meet
 factor for each of them; the sum of their errors is least with p at one of the rows, which gives the most that any model
 can reach.
 """
-import json
 import pathlib
-import subprocess
 import sys
 
 import accuracy
@@ -124,23 +122,10 @@ Points lost: {parts}, {total - len(far)} rows below 5 % {near:.1f}.
 
 
 def page(program):
-    done = subprocess.run([program, "validate", "--set", "all", "--json"], capture_output=True, text=True, check=True)
-    sets, known = json.loads(done.stdout)["sets"], causes()
+    sets, known = accuracy.sets_of(program), causes()
     return "\n".join([section("Single devices", joined(accuracy.rows_of_six(sets), known)),
                       section("Several devices", joined(accuracy.rows_of_several(sets), known))])
 
 
-def main():
-    text = page(sys.argv[1])
-    if len(sys.argv) < 3:
-        print(text)
-        return
-    path = pathlib.Path(sys.argv[2])
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    main()
+    accuracy.section_main(__doc__, page, BEGIN, END)

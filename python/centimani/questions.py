@@ -37,7 +37,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     mode: training (default) or inference: forward pass only, no loss
-    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does), norms (as eager, and norms
+        that the model writes out) or none
     no_fuse: the same as --fuse none
     nodes: list every node of the step with its cost
     tensors: list every tensor of the step with its lifetime
@@ -103,7 +104,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         group=8,epochs=1,reference=off,copy=off,reward=MODEL
     generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
         stored keys and values
-    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does), norms (as eager, and norms
+        that the model writes out) or none
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     tp: tensor-parallel size
     pp: pipeline stages
@@ -693,7 +695,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
     software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
     mode: training (default) or inference: forward pass only, no loss
-    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does) or none
+    fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does), norms (as eager, and norms
+        that the model writes out) or none
     n: number of devices; data parallel unless --tp, --pp or --cp is given
     tp: tensor-parallel size
     pp: pipeline stages

@@ -37,7 +37,9 @@ typedef struct cm__execution {
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */
     cm_number overlap;                 /* 1: gradients of copies are summed while backward goes on */
     cm_number sums_behind;             /* 1: sums of input gradients run behind the products of weight gradients */
-    cm_number stored_scores;           /* 1: attention is products and a softmax, unless flash attention is asked for */
+    cm_number stored_scores;           /* 1: operators run as the model writes them; attention is products and a
+                                          softmax, unless flash attention is asked for */
+    cm_number gradient_bucket;         /* bytes of gradients that copies sum together while backward runs */
     cm_number segmented;               /* tokens from which on attention's softmax is computed in segments */
     cm_number lanes;                   /* input channels that the matrix units process together */
     cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */

@@ -302,6 +302,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->overlap = cm__number_at(x, "overlap", sources);
     e->stored_scores = cm__number_at(x, "stored_scores", sources);
     e->sums_behind = cm__number_at(x, "sums_behind", sources);
+    e->gradient_bucket = cm__number_at(x, "gradient_bucket", sources);
     e->segmented = cm__number_at(x, "segmented_softmax", sources);
     e->interval_s = cm__number_at(x, "sample_interval", sources);
     e->copies = cm__number_at(x, "copies", sources);

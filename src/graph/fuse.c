@@ -270,7 +270,8 @@ static void (*const passes[])(cm__fuser *, int32_t) = {
 
 static cm__fuser fuser_of(cm_graph *g, cm_fuse what)
 {
-    cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .eager = what == CM_FUSE_EAGER};
+    cm__fuser f = {.g = g, .uses = cm__uses_of(g), .tensors = g->n_tensors, .norms = what != CM_FUSE_EAGER};
+    f.eager = what == CM_FUSE_EAGER || what == CM_FUSE_NORMS;
     f.returned = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *f.returned);
     for (int32_t i = 0; i < g->n_outputs; i++) f.returned[g->outputs[i]] = true;
     return f;

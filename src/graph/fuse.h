@@ -12,6 +12,7 @@ typedef struct cm__fuser {
     int32_t   tensors; /* number of tensors that `uses` covers */
     bool     *returned; /* per tensor: the model returns it */
     bool      eager;   /* fuse only what eager PyTorch runs as one kernel */
+    bool      norms;   /* fuse norms that the user wrote out */
     bool      changed; /* a pattern rewrote something since `uses` was made */
     bool      marks_only; /* only mark norms that are written out; rewrite nothing */
 } cm__fuser;

@@ -121,7 +121,7 @@ void cm__fuse_norm(cm__fuser *f, int32_t node)
     int32_t        d = root ? squared_under(f, n->inputs[0]) : -1, last = d < 0 ? -1 : quotient(f, node, d);
     if (last < 0) return;
     int32_t  x = centred(f, d), inputs[3] = {x >= 0 ? x : d}, count = 1;
-    if (f->eager && x < 0) {
+    if (!f->norms && x < 0) {
         mark_wide(f, node, last);
         return;
     }

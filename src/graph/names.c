@@ -54,7 +54,9 @@ static const char *const logits[CM_LOGITS] = {"auto", "own", "fp32", "both"};
 static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4", "fp8"};
 
 static const char *const layouts[CM_LAYOUTS] = {"auto", "nchw", "nhwc"};
-static const char *const fuses[CM_FUSES] = {[CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none"};
+static const char *const fuses[CM_FUSES] = {
+    [CM_FUSE_ALL] = "all", [CM_FUSE_EAGER] = "eager", [CM_FUSE_NONE] = "none", [CM_FUSE_NORMS] = "norms",
+};
 
 const char *cm_dtype_name(cm_dtype dtype) { return dtypes[dtype].name; }
 size_t      cm_dtype_size(cm_dtype dtype) { return dtypes[dtype].size; }
@@ -113,3 +115,15 @@ PARSER(logits, logits, CM_LOGITS)
 PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(layout, layouts, CM_LAYOUTS)
+
+cm_status cm__recompute_parse(const char *text, cm_train_options *train, cm_diag *diag)
+{
+    static const char full[] = "full:";
+    int64_t           layers = 0;
+    bool              some = strncmp(text, full, sizeof full - 1) == 0;
+    const char       *count = text + sizeof full - 1;
+    if (some && (!cm__parse_int((cm__span){count, strlen(count)}, &layers) || layers < 1 || layers > INT32_MAX))
+        return cm__diag_set(diag, CM_ERR_UNKNOWN, "'%s' is not a number of layers such as full:20", text);
+    train->recompute_layers = (int32_t)layers;
+    return cm_recompute_parse(some ? "full" : text, &train->recompute, diag);
+}

@@ -166,17 +166,39 @@ static double gradient_bits(const cm_graph *step)
     return 32;
 }
 
+/* Gradients fill buckets in the order in which backward computes them. A full bucket is sent; the last one waits for the
+   end of backward. */
+static double last_bucket_bytes(const cm_graph *step, double full)
+{
+    double now = 0, last = 0;
+    for (int32_t t = 0; t < step->n_tensors; t++) {
+        if (cm__t(step, t)->role != CM_ROLE_PARAMETER_GRADIENT) continue;
+        last = now += cm_tensor_bytes(cm__t(step, t)).c[0];
+        if (now >= full) now = 0;
+    }
+    return last;
+}
+
+/* The part of an all-reduce that may go on behind backward: all but the last bucket, or but the last layer. */
+static double part_behind(const cm_graph *step, const cm_device *device)
+{
+    const cm_number *full = &device->execution.gradient_bucket;
+    double           bytes = gradient_bytes(step);
+    return full->known && bytes > 0 ? 1 - last_bucket_bytes(step, full->value) / bytes
+                                    : 1 - 1.0 / cm__part_count(step);
+}
+
 /* What of an all-reduce goes on behind backward: all of it, the part inside a node, or nothing. */
 typedef enum cm__behind { NOTHING_BEHIND, NODE_BEHIND, ALL_BEHIND } cm__behind;
 
 /* Equation (4) of Xie et al. 2024: an all-reduce of the gradients, or each copy sends them to a server and receives
    weights. Compressed gradients are smaller. Copies that do not wait for each other compute the next step meanwhile
    (section 4.3.4): the longer of both decides. */
-static void exchange_gradients(const cm_graph *step, const cm_fabric *fabric, cm__group group, double bytes,
-                               cm__behind part, cm_prediction_info *i)
+static void exchange_gradients(const cm_graph *step, const cm_device *device, const cm_fabric *fabric, cm__group group,
+                               double bytes, cm__behind part, cm_prediction_info *i)
 {
     const cm_plan  *p = &i->plan;
-    double          bits = gradient_bits(step), behind = 1 - 1.0 / cm__part_count(step);
+    double          bits = gradient_bits(step), behind = part_behind(step, device);
     cm__compression c = {.bits = p->gradient_bits, .fraction = p->gradient_part};
     double          sent = cm__compressed_bytes(&c, bytes * 32 / bits, bits);
     cm__group       pair = {2, group.per_node > 1 ? 2 : 1};
@@ -203,7 +225,7 @@ void cm__add_replicas(const cm_graph *step, const cm_device *device, const cm_fa
     cm__behind part = i->style == CM_STYLE_KERNELS || plan->overlap             ? ALL_BEHIND
                       : cm__value_or(device->execution.overlap, 0) > 0 ? NODE_BEHIND
                                                                         : NOTHING_BEHIND;
-    if (plan->dp > 1) exchange_gradients(step, fabric, group, bytes, part, i);
+    if (plan->dp > 1) exchange_gradients(step, device, fabric, group, bytes, part, i);
     if (i->plan.zero > 0 && i->plan.dp > 1) share_states(step, fabric, group, bytes, i);
     double waits = i->data_s - i->hidden_s;
     i->step_time_s += waits;

@@ -10,6 +10,7 @@
  */
 #include "base/ctx.h"
 #include "device/device.h"
+#include "device/number.h"
 #include "graph/runtimes.h"
 
 #define STOPS_SINCE 2024 /* PyTorch 2.1, October 2023: recomputation stops at the last tensor that backward reads */
@@ -73,6 +74,13 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     return CM_OK;
 }
 
+/* Habana's compiler runs the operators that a model's code writes out, such as the eight of GPT-2's GELU, one by one. Its
+   libraries have a kernel for norms. */
+static bool runs_as_written(const cm_device *device, cm_runtime runtime)
+{
+    return runtime == CM_RUNTIME_NATIVE && cm__value_or(device->execution.stored_scores, 0) > 0;
+}
+
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
@@ -86,8 +94,9 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     /* people's fused kernels are of norms, too: one kernel that stores its input and a number per row */
-    if (cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && o->load.fuse == CM_FUSE_ALL && !o->train.fused_kernels)
-        o->load.fuse = CM_FUSE_EAGER;
+    bool eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && !o->train.fused_kernels;
+    if (o->load.fuse == CM_FUSE_ALL && (eager || runs_as_written(device, o->runtime)))
+        o->load.fuse = eager ? CM_FUSE_EAGER : CM_FUSE_NORMS;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
     settle_recompute(o);

@@ -208,7 +208,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!precision) precision = cm__text_of(c->set, "precision");
     if (precision) status = cm_precision_parse(precision, &train->precision, diag);
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
-    if (!status && recompute) status = cm_recompute_parse(recompute, &train->recompute, diag);
+    if (!status && recompute) status = cm__recompute_parse(recompute, train, diag);
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     if (!status && attention) status = cm_attention_parse(attention, &train->attention, diag);
@@ -251,10 +251,10 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
                               (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
-                              (int)train->recompute, (int)train->inference, (int)train->master,
-                              (int)train->keep_products, (int)train->software, (int)train->attention);
+                              (int)train->recompute, train->recompute_layers, (int)train->inference,
+                              (int)train->master, (int)train->keep_products, (int)train->software, (int)train->attention);
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);
