@@ -143,7 +143,7 @@ const Detail = (() => {
           figure(
             'scaling',
             'On more devices',
-            (d.plan ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') +
+            (d.plan?.devices > 1 ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') +
               ' Dashed: linear scaling.' +
               (d.scaling_ends ? ` The curve ends: ${d.scaling_ends}.` : ''),
           ),
