@@ -79,6 +79,23 @@ char *cm__cell(char *buf, size_t size, double value)
     return buf;
 }
 
+const cm__time_unit *cm__time_unit_for(double s)
+{
+    static const cm__time_unit units[] = {{"days", 86400, 172800}, {"h", 3600, 5400}, {"min", 60, 90}, {"s", 1, 0}};
+    const cm__time_unit       *u = units;
+    while (s < u->from_s) u++;
+    return u;
+}
+
+char *cm__duration(char *buf, size_t size, double s, double like_s, int digits)
+{
+    const cm__time_unit *u = cm__time_unit_for(like_s);
+    double               value = s / u->seconds;
+    if (fabs(value) < pow(10, digits) - 0.5) snprintf(buf, size, "%.*g %s", digits, value, u->name);
+    else snprintf(buf, size, "%.0f %s", value, u->name);
+    return buf;
+}
+
 char *cm__binary(char *buf, size_t size, double value)
 {
     static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", NULL};
