@@ -38,7 +38,7 @@ const Detail = (() => {
       ['Interruptions', Format.interruptions(e)],
       ['Price of', e.price?.date],
       ['MFU', percent(d.mfu)],
-      ['Throughput', short(d.throughput_samples_s, 'samples/s') + (d.tokens_s ? ', ' + short(d.tokens_s, 'tokens/s') : '')],
+      ['Throughput', short(d.throughput_samples_s) + ' samples/s' + (d.tokens_s ? `, ${short(d.tokens_s)} tokens/s` : '')],
     ]);
   }
 

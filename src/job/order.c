@@ -14,7 +14,7 @@
    3.5 months (genci.fr, "BLOOM: one of the largest open multilingual NLP models"). */
 #define LONGEST (120 * DAY)
 
-#define NEAR 1.02 /* of one place, more devices are preferred that finish earlier for at most 2 % more (our choice) */
+#define NEAR 1.02 /* more devices of a provider are preferred that finish earlier for at most 2 % more (our choice) */
 
 /* Without an objective: cost, or time if no entry has a price. */
 static cm_objective objective_of(const cm_job *j)
@@ -132,15 +132,22 @@ static double worse_by(const cm_job_entry *e, const cm_job_entry *best)
     return less_is_better ? e->at.value / best->at.value : best->at.value / e->at.value;
 }
 
-/* Where time is secondary, the fastest entry of a place whose value is near that of the best one takes its position. */
+/* A provider's device, in whichever of its instances. */
+static bool same_offer(const cm_job_entry *a, const cm_job_entry *b)
+{
+    if (!a->provider || !b->provider) return same_place(a, b);
+    return a->at.device == b->at.device && !by_text(a->provider, b->provider) && !by_text(a->basis, b->basis);
+}
+
+/* Where time is secondary, the fastest of a provider's entries that are nearly as good as its best one comes first. */
 static void prefer_faster(cm_job *j)
 {
     for (int32_t i = 0; i < j->n_placed && time_is_secondary(j); i++) {
         bool    first = true;
         int32_t best = i;
-        for (int32_t k = 0; k < i && first; k++) first = !same_place(j->order[k], j->order[i]);
+        for (int32_t k = 0; k < i && first; k++) first = !same_offer(j->order[k], j->order[i]);
         for (int32_t k = i + 1; first && k < j->n_placed; k++)
-            if (same_place(j->order[k], j->order[i]) && worse_by(j->order[k], j->order[i]) <= NEAR &&
+            if (same_offer(j->order[k], j->order[i]) && worse_by(j->order[k], j->order[i]) <= NEAR &&
                 j->order[k]->time_s < j->order[best]->time_s)
                 best = k;
         cm_job_entry *chosen = j->order[best];
