@@ -29,7 +29,8 @@ static bool refuse(const command *c, const char *name)
     size_t      count = 0;
     for (int i = 0; i < n_options; i++)
         if (options[i].taken_by & c->takes) names[count++] = options[i].name;
-    const char *meant = cm__nearest(name, names, count);
+    bool        letter = strlen(name) <= 2; /* "-n" resembles every other letter */
+    const char *meant = letter ? NULL : cm__nearest(name, names, count);
     if (meant) say("%s has no option '%s'; did you mean '%s'?", c->name, name, meant);
     else say("%s has no option '%s'; 'centimani %s --help' lists those it has", c->name, name, c->name);
     return false;

@@ -72,15 +72,30 @@ static int run_job(settings *s, cm_job **refused)
     return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
 }
 
+/* The first option given that is only for whole jobs; NULL: none. */
+static const char *job_option(const settings *s)
+{
+    const cm_job_options *j = &s->job;
+    const struct {
+        const char *name;
+        bool        is;
+    } given[] = {{"--within", j->within_s > 0}, {"--budget", j->budget_usd > 0}, {"--clusters", j->clusters},
+                 {"--queue", j->queue}, {"--global-batch", j->global_batch > 0}, {"--carbon", j->region},
+                 {"--job-script", s->job_script}, {"--fewest-devices", s->fewest}, {"--largest", s->largest},
+                 {"--tokens-per-parameter", s->per_parameter > 0}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].is) return given[i].name;
+    return NULL;
+}
+
 /* Options of a whole job need --max-devices; those of single devices exclude it. */
 bool job_makes_sense(const settings *s)
 {
     const cm_job_options *j = &s->job;
-    bool                  other = j->clusters || j->within_s > 0 || j->budget_usd > 0 || j->global_batch || j->region ||
-                                  j->queue || s->job_script || s->fewest || s->largest || s->per_parameter > 0;
-    if (!j->max_devices && other)
-        say("rank: --clusters, --within, --budget, --global-batch, --queue, --job-script, "
-            "--fewest-devices, --largest, --tokens-per-parameter and --carbon need --max-devices N");
+    const char           *whole = job_option(s);
+    if (!j->max_devices && whole)
+        say("rank: %s is about a whole job: add --max-devices N, the number of devices that it may use (1: one device)",
+            whole);
     else if (j->queue && !j->clusters)
         say("rank: --queue is a queue of a facility: name its cluster, such as --clusters polaris");
     else if (s->largest && !(j->within_s > 0) && !(j->budget_usd > 0))

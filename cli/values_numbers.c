@@ -123,13 +123,13 @@ bool store_counts(const option *o, settings *s, void *field, const char *value)
 
 /* A number followed by one of the letters in `units`; factors[i] is the factor of units[i]. */
 static bool store_scaled(const option *o, double *field, const char *value, const char *units, const double *factors,
-                         const char *example)
+                         const char *expected)
 {
     char       *end;
     double      number = strtod(value, &end);
     const char *unit = *end && !end[1] ? strchr(units, *end) : NULL;
     if (end == value || !(number > 0) || number > 1e18 || !unit) {
-        say("option %s: '%s' is not a number such as %s", o->name, value, example);
+        say("option %s: '%s' is not %s", o->name, value, expected);
         return false;
     }
     *field = number * factors[unit - units];
@@ -144,7 +144,7 @@ bool store_duration(const option *o, settings *s, void *field, const char *value
     (void)s;
     if (length > 3 && length < sizeof minutes && strcmp(value + length - 3, "min") == 0) /* 90min is 90m */
         snprintf(minutes, sizeof minutes, "%.*s", (int)length - 2, value), value = minutes;
-    return store_scaled(o, field, value, "smhdw", factors, "90min, 24h, 30d or 2w");
+    return store_scaled(o, field, value, "smhdw", factors, "a time with its unit, such as 90min, 24h, 30d or 2w");
 }
 
 bool store_compress(const option *o, settings *s, void *field, const char *value)

@@ -1156,6 +1156,8 @@ typedef struct cm_job_entry {
     double        checkpoint_s; /* best time between two checkpoints; NAN: not interrupted */
     int32_t       nodes;      /* nodes that the devices are in */
     const char   *queue, *queue_class, *scheduler; /* of a facility; NULL: unknown */
+    const char   *queue_request; /* what a job must ask for beside nodes and time; NULL: nothing */
+    const char   *queue_note; /* what users of the queue must know; NULL: nothing */
     double        queue_wall_s; /* longest wall time of one job there; NAN: unknown */
     int32_t       jobs;       /* jobs in a row that the wall time makes necessary; 1 if there is no queue */
     double        charge;     /* of the allocation, in charge_unit; NAN: unknown */
@@ -1181,6 +1183,8 @@ typedef struct cm_job_info {
     double       g_co2_kwh;
     const char  *region, *region_source;
     int32_t      searches;                    /* searches of plans: devices with one interconnect each */
+    double       within_s;                    /* deadline; 0: none */
+    bool         within_assumed;              /* none was given, and some jobs would take longer than any published one */
 } cm_job_info;
 
 typedef struct cm_job cm_job;

@@ -16,10 +16,21 @@ const Candidates = (() => {
   const modelName = rank =>
     rank.model.startsWith('./') ? rank.model.slice(2) : rank.model.length > 40 ? 'the ' + rank.model.split(':')[0] + ' model' : rank.model;
 
+  // What exceeds a limit, and could be chosen if the limit were higher.
+  const beyondLimits = rank => rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
+  const isTooLarge = rank => !beyondLimits(rank).length && rank.ranking.some(e => e.state === 'does-not-fit');
+  // Why there is no answer.
+  function nothing(rank) {
+    const devices = rank.max_devices > 1 ? `up to ${rank.max_devices} devices` : 'one device';
+    if (isTooLarge(rank))
+      return `${modelName(rank)} does not fit into the memory of ${devices}.`;
+    return 'Nothing meets these limits.';
+  }
+
   function sentence(rank) {
     const best = rank.ranking.find(e => e.rank === 1),
-      job = rank.job?.text.replace(/ ([kMGTP])(samples|tokens)/, ' $1 $2'); // "115 M samples"
-    if (!best) return ['No candidate meets the question.'];
+      job = rank.job?.text; // "115 million samples"
+    if (!best) return [nothing(rank)];
     const many = Format.count(best) > 1,
       head = [
         strong(Format.title(best)),
@@ -93,7 +104,7 @@ const Candidates = (() => {
         .join(''),
     );
     const other = otherEnd(rank, limits, best, on);
-    if (!close.length) return [...parts, 'No other interval overlaps.', ...other];
+    if (!close.length) return [...parts, 'No other candidate’s interval overlaps.', ...other];
     parts.push('Too close to call with ');
     close.slice(0, 2).forEach((e, i) => parts.push(i ? ', ' : '', link(e, on)));
     return [...parts, close.length > 2 ? ` and ${close.length - 2} more` : '', '.', ...other];
@@ -106,8 +117,8 @@ const Candidates = (() => {
         r.text.replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ',
         ...(r.within_s || r.budget_usd ? [button('Ask with these limits', () => on.raise(r)), ' '] : []),
       ]);
-    const able = rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
-    if (!able.length) return rank.ranking.some(e => e.state === 'does-not-fit') ? tooLarge(rank, on) : ['The list below gives the reasons.'];
+    const able = beyondLimits(rank);
+    if (!able.length) return isTooLarge(rank) ? tooLarge(rank, on) : ['The list below gives the reasons.'];
     const fastest = able.reduce((a, b) => (Format.seconds(b) < Format.seconds(a) ? b : a));
     const priced = able.filter(e => isKnown(Format.dollars(e))),
       cheapest = priced.length && priced.reduce((a, b) => (Format.dollars(b) < Format.dollars(a) ? b : a));
@@ -123,7 +134,6 @@ const Candidates = (() => {
     const most = rank.max_devices || 1,
       next = most < 8 ? 8 : 8 * most;
     return [
-      most > 1 ? `It does not fit into the memory of up to ${most} devices. ` : 'It does not fit into the memory of a single device. ',
       ...(next <= MOST_DEVICES ? [button(`Ask for up to ${next} devices`, () => on.more(next)), '. '] : []),
       'LoRA, and recomputed activations, need less memory (under “More options”).',
     ];
@@ -253,7 +263,8 @@ const Candidates = (() => {
       ? (rank.max_devices
           ? `${placed.length} candidates on up to ${rank.max_devices} devices, by ${rank.objective}; of each place the best number of devices first.`
           : `${placed.length} candidates by ${rank.objective}.`) +
-        ' Open one for its plan, memory, time of a step and why. Tick two to compare them.'
+        ' Open one for its plan, memory, time of a step and why. Tick two to compare them.' +
+        (rank.within_assumed ? ` Jobs of more than ${duration(rank.within_s)} are left out: give a deadline to see them.` : '')
       : '';
     $('all').hidden = rows.length === placed.length;
     $('all').textContent = `Show all ${placed.length}`;
@@ -272,7 +283,7 @@ const Candidates = (() => {
     const out = rank.ranking.filter(e => !Format.isPlaced(e));
     $('left-out').hidden = !out.length;
     $('left-out').open = !Figures.placed(rank).length;
-    $('left-out').querySelector('summary').textContent = `${out.length} without a place, and why`;
+    $('left-out').querySelector('summary').textContent = `${out.length} not ranked, and why`;
     const reason = e =>
         ({ excluded: 'beyond the deadline or the budget', 'does-not-fit': 'does not fit into memory' })[e.state] ||
         (e.reason || e.state).replace(e.device, 'it').split(';')[0],

@@ -38,7 +38,7 @@ const Detail = (() => {
       ['Interruptions', Format.interruptions(e)],
       ['Price of', e.price?.date],
       ['MFU', percent(d.mfu)],
-      ['Throughput', short(d.throughput_samples_s, 'samples/s') + (d.tokens_s ? ', ' + short(d.tokens_s, 'tokens/s') : '')],
+      ['Throughput', short(d.throughput_samples_s) + ' samples/s' + (d.tokens_s ? `, ${short(d.tokens_s)} tokens/s` : '')],
     ]);
   }
 
@@ -143,7 +143,7 @@ const Detail = (() => {
           figure(
             'scaling',
             'On more devices',
-            (d.plan ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') +
+            (d.plan?.devices > 1 ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') +
               ' Dashed: linear scaling.' +
               (d.scaling_ends ? ` The curve ends: ${d.scaling_ends}.` : ''),
           ),

@@ -38,7 +38,7 @@ const Format = (() => {
   function usd(value) {
     if (!isKnown(value)) return '–';
     return (
-      (value >= 1e6
+      (value >= 1e5
         ? short(value)
         : value >= 100
           ? Math.round(value).toLocaleString('en')
@@ -95,7 +95,7 @@ const Format = (() => {
   }
   // Of a facility: "prod, 2 jobs in a row, 57.1 node-hours".
   const queue = e =>
-    !e.queue ? '' : [e.queue, e.jobs_in_a_row > 1 ? e.jobs_in_a_row + ' jobs in a row' : 'one job', isKnown(e.charge) ? short(e.charge, e.charge_unit) : '']
+    !e.queue ? '' : [e.queue, e.jobs_in_a_row > 1 ? e.jobs_in_a_row + ' jobs in a row' : 'one job', isKnown(e.charge) ? short(e.charge, e.charge_unit) : '', e.queue_note || '']
       .filter(Boolean)
       .join(', ');
   // Of instances that may be interrupted: "0.8 % of the time, a checkpoint every 35 min".

@@ -110,8 +110,8 @@ const Question = (() => {
 
   // ---- the query for the server
 
-  // The objective that the limits leave open: with only a budget the time, otherwise the cost. For a whole job, the program chooses the
-  // time if no price is known, as in facilities.
+  // Without a choice, candidates are ranked by time if only a budget is given, and by cost otherwise. For a whole job, the program ranks
+  // by time if no price is known, as in facilities.
   const objective = q => q.objective || (q.budget && !q.within ? 'time' : q.max_devices ? '' : 'cost');
   const hoursOf = { min: 1 / 60, m: 1 / 60, h: 1, d: 24, w: 168 };
   function hours(text) {

@@ -79,6 +79,36 @@ char *cm__cell(char *buf, size_t size, double value)
     return buf;
 }
 
+char *cm__amount(char *buf, size_t size, double value)
+{
+    static const struct {
+        const char *name;
+        double      value;
+    } words[] = {{"trillion", 1e12}, {"billion", 1e9}, {"million", 1e6}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (value >= 0.9995 * words[i].value && value < 999.5e12)
+            return snprintf(buf, size, "%.3g %s", value / words[i].value, words[i].name), buf;
+    if (value >= 9999.5 && value < 999.5e12) return cm__grouped(buf, size, (int64_t)(value + 0.5));
+    return snprintf(buf, size, "%.4g", value), buf;
+}
+
+const cm__time_unit *cm__time_unit_for(double s)
+{
+    static const cm__time_unit units[] = {{"days", 86400, 172800}, {"h", 3600, 5400}, {"min", 60, 90}, {"s", 1, 0}};
+    const cm__time_unit       *u = units;
+    while (s < u->from_s) u++;
+    return u;
+}
+
+char *cm__duration(char *buf, size_t size, double s, double like_s, int digits)
+{
+    const cm__time_unit *u = cm__time_unit_for(like_s);
+    double               value = s / u->seconds;
+    if (fabs(value) < pow(10, digits) - 0.5) snprintf(buf, size, "%.*g %s", digits, value, u->name);
+    else snprintf(buf, size, "%.0f %s", value, u->name);
+    return buf;
+}
+
 char *cm__binary(char *buf, size_t size, double value)
 {
     static const char *const prefixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", NULL};

@@ -17,6 +17,18 @@ char *cm__si_small(char *buf, size_t size, double value);
 /* Three digits for a table cell: "1.57", "255", "125 k" from 100,000 on, "281 u" below 0.01. */
 char *cm__cell(char *buf, size_t size, double value);
 
+/* A unit of time, and the shortest time that is printed in it. */
+typedef struct cm__time_unit {
+    const char *name;
+    double      seconds, from_s;
+} cm__time_unit;
+const cm__time_unit *cm__time_unit_for(double s); /* days, h, min or s */
+/* "3.2 days", "5.1 h", "12 min", "45 s": in the unit that suits `like_s`, with so many significant digits. */
+char *cm__duration(char *buf, size_t size, double s, double like_s, int digits);
+
+/* A count as people write it, with three digits: "50,000", "1.28 million", "300 billion", "1 trillion". */
+char *cm__amount(char *buf, size_t size, double value);
+
 /* Writes texts one after the other; the last argument is NULL. What does not fit is cut off. */
 void cm__join(char *buf, size_t size, const char *first, ...) __attribute__((sentinel));
 

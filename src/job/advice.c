@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* advice.c - if nothing meets the limits: which limit to relax, and by how much. */
 #include <math.h>
+#include <string.h>
 #include "base/text.h"
 #include "job/job.h"
-
-#define HOUR 3600.0
-#define DAY 86400.0
 
 /* How far an entry exceeds a limit, as a factor; 1: it does not. */
 static double excess(double value, double limit) { return limit > 0 ? fmax(1, value / limit) : 1; }
@@ -29,9 +27,28 @@ static const cm_job_entry *nearest(const cm_job *j, bool time, bool money)
 
 const char *cm__job_time_text(const cm_job *j, double time_s)
 {
-    if (time_s >= 1000 * DAY) return cm__format(j->ctx, "%.0f days", time_s / DAY);
-    return time_s < 2 * DAY ? cm__format(j->ctx, "%.3g h", time_s / HOUR)
-                            : cm__format(j->ctx, "%.3g days", time_s / DAY);
+    char buf[48];
+    return cm__text_copy(j->ctx, cm__duration(buf, sizeof buf, time_s, time_s, 3));
+}
+
+/* At least `value`, with so many significant digits: who asks with the printed limit meets it. */
+static double rounded_up(double value, int digits)
+{
+    double last = pow(10, floor(log10(value)) - digits + 1);
+    return ceil(value / last) * last;
+}
+
+/* "the deadline from 60 s to 37.1 min", with as many digits as show that it is later. */
+static const char *later_text(const cm_job *j, double from_s, double to_s)
+{
+    char   from[48], to[48];
+    double unit_s = cm__time_unit_for(to_s)->seconds;
+    for (int digits = 3; digits < 7; digits++) {
+        cm__duration(from, sizeof from, from_s, from_s, digits);
+        cm__duration(to, sizeof to, unit_s * rounded_up(to_s / unit_s, digits), to_s, digits);
+        if (strcmp(from, to) != 0) break;
+    }
+    return cm__format(j->ctx, "the deadline from %s to %s", from, to);
 }
 
 #define MILLION 1e6
@@ -54,9 +71,7 @@ static void advise(cm_job *j, bool time, bool money)
     const cm_job_entry   *e = nearest(j, time, money);
     if (!e) return;
     cm_job_advice a = {.within_s = time ? e->time_s : NAN, .budget_usd = money ? e->cost_usd : NAN, .entry = e};
-    const char   *more = time ? cm__format(j->ctx, "the deadline from %s to %s", cm__job_time_text(j, o->within_s),
-                                           cm__job_time_text(j, e->time_s))
-                              : "";
+    const char   *more = time ? later_text(j, o->within_s, e->time_s) : "";
     if (money)
         more = cm__format(j->ctx, "%s%sthe budget from %s to %s USD", more, time ? " and " : "",
                           money_text(j, o->budget_usd), money_text(j, ceil(e->cost_usd)));

@@ -77,12 +77,13 @@ static void enqueue(const cm_job *j, cm_job_entry *e)
     if (!queues.count) return;
     if (!q) {
         e->at.state = CM_RANK_OVER;
-        e->at.reason = cm__format(j->ctx, "no queue%s%s takes %d nodes", j->options.queue ? " " : "",
-                                  j->options.queue ? j->options.queue : "", e->nodes);
+        e->at.reason = cm__queues_refuse(j->ctx, &queues, j->options.queue, e->nodes);
         return;
     }
     e->queue = q->name;
     e->queue_class = q->class;
+    e->queue_request = q->request;
+    e->queue_note = q->note;
     e->scheduler = q->scheduler;
     e->queue_wall_s = q->wall_s;
     e->jobs = (int32_t)fmin(ceil(e->time_s / q->wall_s), 1e6);

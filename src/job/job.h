@@ -44,7 +44,7 @@ double cm__interruption_overhead(const cm__interruptions *i, int32_t instances, 
 
 /* queues.c: rows of data/queues.tsv. */
 typedef struct cm__queue {
-    const char *name, *class, *scheduler, *unit;
+    const char *name, *class, *scheduler, *unit, *request, *note; /* request, note: NULL: none */
     int32_t     nodes_min, nodes_max;
     double      wall_s, charge; /* charge: units per node and hour */
 } cm__queue;
@@ -60,6 +60,8 @@ typedef struct cm__queues {
 cm__queues       cm__queues_of(cm__ctx *ctx, const char *cluster, const char *name);
 /* The queue that takes so many nodes and needs the fewest jobs in a row; NULL: none takes them. */
 const cm__queue *cm__queue_for(const cm__queues *queues, int32_t nodes, double time_s);
+/* Why none of them takes so many nodes. name: of the queue that the user asked for, or NULL. */
+const char      *cm__queues_refuse(cm__ctx *ctx, const cm__queues *queues, const char *name, int32_t nodes);
 
 /* One device with one interconnect: the best plan for each number of devices. */
 typedef struct cm__job_search {

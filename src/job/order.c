@@ -8,6 +8,13 @@
 #include "rank/close.h"
 
 #define HOUR 3600.0
+#define DAY 86400.0
+
+/* Without a deadline, jobs that take longer are not recommended. BLOOM-176B, one of the longest published runs, took
+   3.5 months (genci.fr, "BLOOM: one of the largest open multilingual NLP models"). */
+#define LONGEST (120 * DAY)
+
+#define NEAR 1.02 /* more devices of a provider are preferred that finish earlier for at most 2 % more (our choice) */
 
 /* Without an objective: cost, or time if no entry has a price. */
 static cm_objective objective_of(const cm_job *j)
@@ -43,11 +50,38 @@ static void settle_value(const cm_job *j, cm_job_entry *e)
     e->at.interval[1] = fmax(ends[0], ends[1]);
 }
 
+static bool too_dear(const cm_job *j, const cm_job_entry *e)
+{
+    return j->options.budget_usd > 0 && !(e->cost_usd <= j->options.budget_usd);
+}
+
+/* True: the speed of a job is a side of the question, not its objective. */
+static bool time_is_secondary(const cm_job *j)
+{
+    cm_objective o = j->info.objective;
+    return o == CM_OBJECTIVE_COST || o == CM_OBJECTIVE_PRICE || o == CM_OBJECTIVE_ENERGY;
+}
+
+/* The deadline: as asked, or the longest sensible time if some entries take longer and others meet all limits. */
+static double deadline_of(cm_job *j)
+{
+    bool longer = false, shorter = false;
+    if (j->options.within_s > 0 || !time_is_secondary(j)) return j->options.within_s;
+    for (int32_t i = 0; i < j->n_entries; i++) {
+        const cm_job_entry *e = &j->entries[i];
+        if (!e->at.fits || e->at.state == CM_RANK_OVER || !isfinite(e->at.value) || too_dear(j, e)) continue;
+        if (cm__where_fails(&j->where, &e->at, true)) continue;
+        if (e->time_s > LONGEST) longer = true;
+        else shorter = true;
+    }
+    j->info.within_assumed = longer && shorter;
+    return j->info.within_assumed ? LONGEST : 0;
+}
+
 static void settle_state(const cm_job *j, cm_job_entry *e)
 {
     const cm_job_options *o = &j->options;
-    bool                  late = o->within_s > 0 && !(e->time_s <= o->within_s);
-    bool                  dear = o->budget_usd > 0 && !(e->cost_usd <= o->budget_usd);
+    bool                  late = j->info.within_s > 0 && !(e->time_s <= j->info.within_s), dear = too_dear(j, e);
     if (!e->at.fits || e->at.state == CM_RANK_OVER) return; /* over: no queue takes it */
     const char *failed = cm__where_fails(&j->where, &e->at, true);
     if ((dear && isnan(e->cost_usd)) || !isfinite(e->at.value)) {
@@ -60,7 +94,9 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
         e->at.state = CM_RANK_OVER;
         const char *takes = cm__job_time_text(j, e->time_s);
         e->at.reason = late && dear ? cm__format(j->ctx, "takes %s and costs %.0f USD", takes, e->cost_usd)
-                       : late ? cm__format(j->ctx, "takes %s, more than %s", takes, cm__job_time_text(j, o->within_s))
+                       : late ? cm__format(j->ctx, "takes %s, more than %s%s", takes,
+                                           cm__job_time_text(j, j->info.within_s),
+                                           j->info.within_assumed ? " (assumed: --within)" : "")
                        : dear ? cm__format(j->ctx, "costs %.0f USD, more than %.0f", e->cost_usd, o->budget_usd)
                               : cm__format(j->ctx, "its %s does not meet the condition", failed);
     }
@@ -89,6 +125,35 @@ static bool same_place(const cm_job_entry *a, const cm_job_entry *b)
 {
     return a->at.device == b->at.device && !by_text(a->cluster, b->cluster) && !by_text(a->provider, b->provider) &&
            !by_text(a->instance, b->instance) && !by_text(a->basis, b->basis);
+}
+
+static double worse_by(const cm_job_entry *e, const cm_job_entry *best)
+{
+    return less_is_better ? e->at.value / best->at.value : best->at.value / e->at.value;
+}
+
+/* A provider's device, in whichever of its instances. */
+static bool same_offer(const cm_job_entry *a, const cm_job_entry *b)
+{
+    if (!a->provider || !b->provider) return same_place(a, b);
+    return a->at.device == b->at.device && !by_text(a->provider, b->provider) && !by_text(a->basis, b->basis);
+}
+
+/* Where time is secondary, the fastest of a provider's entries that are nearly as good as its best one comes first. */
+static void prefer_faster(cm_job *j)
+{
+    for (int32_t i = 0; i < j->n_placed && time_is_secondary(j); i++) {
+        bool    first = true;
+        int32_t best = i;
+        for (int32_t k = 0; k < i && first; k++) first = !same_offer(j->order[k], j->order[i]);
+        for (int32_t k = i + 1; first && k < j->n_placed; k++)
+            if (same_offer(j->order[k], j->order[i]) && worse_by(j->order[k], j->order[i]) <= NEAR &&
+                j->order[k]->time_s < j->order[best]->time_s)
+                best = k;
+        cm_job_entry *chosen = j->order[best];
+        memmove(&j->order[i + 1], &j->order[i], (size_t)(best - i) * sizeof *j->order);
+        j->order[i] = chosen;
+    }
 }
 
 /* True: no other ranked entry is both faster and cheaper. */
@@ -120,13 +185,15 @@ void cm__job_sort(cm_job *j)
 {
     j->order = cm__alloc_array(j->ctx, (size_t)j->n_entries + 1, sizeof *j->order);
     j->info.objective = objective_of(j);
+    for (int32_t i = 0; i < j->n_entries; i++) settle_value(j, &j->entries[i]);
+    j->info.within_s = deadline_of(j);
     for (int32_t i = 0; i < j->n_entries; i++) {
-        settle_value(j, &j->entries[i]);
         settle_state(j, &j->entries[i]);
         j->order[i] = &j->entries[i];
     }
     less_is_better = cm_objective_is_less(j->info.objective);
     if (j->n_entries) qsort(j->order, (size_t)j->n_entries, sizeof *j->order, by_value);
     while (j->n_placed < j->n_entries && j->order[j->n_placed]->at.state == CM_RANK_PLACED) j->n_placed++;
+    prefer_faster(j);
     mark(j);
 }

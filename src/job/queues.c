@@ -6,13 +6,14 @@
 #include "job/job.h"
 #include "job/tables.h"
 
-enum { CLUSTER, NAME, CLASS, SCHEDULER, NODES_MIN, NODES_MAX, WALL_S, CHARGE, UNIT, SOURCE, COLUMNS };
+enum { CLUSTER, NAME, CLASS, SCHEDULER, NODES_MIN, NODES_MAX, WALL_S, CHARGE, UNIT, REQUEST, NOTE, SOURCE, COLUMNS };
 
-#define HOUR 3600.0
+static const char *given(const char *cell) { return strcmp(cell, "-") == 0 ? NULL : cell; }
 
 static cm__queue read_queue(const cm__lines *lines, const char *const *c)
 {
     return (cm__queue){.name = c[NAME], .class = c[CLASS], .scheduler = c[SCHEDULER], .unit = c[UNIT],
+                       .request = given(c[REQUEST]), .note = given(c[NOTE]),
                        .nodes_min = (int32_t)cm__lines_number(lines, c[NODES_MIN]),
                        .nodes_max = (int32_t)cm__lines_number(lines, c[NODES_MAX]),
                        .wall_s = cm__lines_number(lines, c[WALL_S]), .charge = cm__lines_number(lines, c[CHARGE])};
@@ -25,7 +26,9 @@ cm__queues cm__queues_of(cm__ctx *ctx, const char *cluster, const char *name)
     const char *c[CM__CELLS_MAX], *known = "";
     while (cm__lines_next(&lines, c)) {
         if (strcmp(c[CLUSTER], cluster) != 0) continue;
-        known = cm__format(ctx, "%s%s%s", known, *known ? ", " : "", c[CLASS]);
+        bool routed = strcmp(c[NAME], c[CLASS]) != 0;
+        known = cm__format(ctx, "%s%s%s%s%s%s", known, *known ? ", " : "", c[NAME], routed ? " (" : "",
+                           routed ? c[CLASS] : "", routed ? ")" : "");
         if (name && strcmp(name, c[NAME]) != 0 && strcmp(name, c[CLASS]) != 0) continue;
         if (found.count < CM__QUEUES_MAX) found.list[found.count++] = read_queue(&lines, c);
     }
@@ -43,4 +46,15 @@ const cm__queue *cm__queue_for(const cm__queues *all, int32_t nodes, double time
         if (!best || ceil(time_s / q->wall_s) < ceil(time_s / best->wall_s)) best = q;
     }
     return best;
+}
+
+const char *cm__queues_refuse(cm__ctx *ctx, const cm__queues *all, const char *name, int32_t nodes)
+{
+    int32_t least = INT32_MAX, most = 0;
+    for (int32_t i = 0; i < all->count; i++) {
+        if (all->list[i].nodes_min < least) least = all->list[i].nodes_min;
+        if (all->list[i].nodes_max > most) most = all->list[i].nodes_max;
+    }
+    return cm__format(ctx, "%s%s take%s jobs of %d to %d nodes, not of %d", name ? "queue " : "the queues",
+                      name ? name : "", name ? "s" : "", least, most, nodes);
 }

@@ -90,8 +90,8 @@ void cm__job_read_size(cm_job *j)
     if (j->info.assumed) each = ASSUMED_SAMPLES;
     j->info.tokens_per_sample = seq;
     j->info.samples = epochs * each;
-    cm__si(amount, sizeof amount, epochs * (o->tokens > 0 ? o->tokens : each));
-    j->info.text = cm__format(j->ctx, "%s%s", amount, o->tokens > 0 ? "tokens" : "samples");
+    cm__amount(amount, sizeof amount, epochs * (o->tokens > 0 ? o->tokens : each));
+    j->info.text = cm__format(j->ctx, "%s %s", amount, o->tokens > 0 ? "tokens" : "samples");
     if (o->epochs > 0) j->info.text = cm__format(j->ctx, "%s in %g epochs", j->info.text, epochs);
     choose_batch(j, forward, each);
     j->state_bytes = state_bytes(j, forward);

@@ -12,6 +12,7 @@
 #define TRIED 8 /* plans predicted in full on devices that run whole graphs, whose plans have no estimate */
 #define TRIED_NATIVE 3 /* the same where execution rules decide the time, and kernel by kernel only estimates it */
 #define TRIED_KERNELS 3 /* estimates are within a few percent of predictions */
+#define SHARDING 0.01 /* a stage of ZeRO is used if it makes the step shorter by more than this, or if memory needs it */
 
 typedef struct counting {
     cm__ctx   *ctx;
@@ -30,6 +31,14 @@ static bool too_large(cm__model *m, const cm_plan *p)
     return here && p->recompute != CM_RECOMPUTE_FULL && (!m->sharded || too_large(m->sharded, p));
 }
 
+/* Predicted times that are so close do not tell which plan is faster. Plain replicas are preferred then: sharding has
+   costs in scripts, checkpoints and hooks that are not predicted. */
+static double preference(void *unused, const cm_plan *p, double step_s)
+{
+    (void)unused;
+    return step_s * (1 + SHARDING * p->zero);
+}
+
 static void visit(void *user, const cm_plan *plan)
 {
     counting *c = user;
@@ -38,7 +47,7 @@ static void visit(void *user, const cm_plan *plan)
     if (!c->m->whole && too_large(c->m, plan)) return;
     place.cost = cm__cost_at(c->m, plan, plan->micro_batch, plan->cp);
     if (c->m->sharded) place.sharded = cm__cost_at(c->m->sharded, plan, plan->micro_batch, plan->cp);
-    cm__evaluate(c->m, &place, c->index, NULL, NULL, &c->best);
+    cm__evaluate(c->m, &place, c->index, preference, NULL, &c->best);
     c->index += cm__plans_at(c->m, plan);
 }
 
@@ -72,11 +81,18 @@ static bool hopeless(const counting *c, const bool *failed, int32_t at)
     return false;
 }
 
-static int32_t fastest_of(const timed_plan *plans, int32_t count)
+static bool better(const cm_plan *a, double a_s, const cm_plan *b, double b_s)
+{
+    return preference(NULL, a, a_s) < preference(NULL, b, b_s);
+}
+
+static int32_t best_of(const timed_plan *plans, int32_t count)
 {
     int32_t best = 0;
-    for (int32_t i = 1; i < count; i++)
-        if (plans[i].info.step_time_s < plans[best].info.step_time_s) best = i;
+    for (int32_t i = 1; i < count; i++) {
+        const cm_prediction_info *x = &plans[i].info, *y = &plans[best].info;
+        if (better(&x->plan, x->step_time_s, &y->plan, y->step_time_s)) best = i;
+    }
     return best;
 }
 
@@ -89,9 +105,9 @@ static int32_t drop_hopeless(const counting *c, const bool *failed, timed_plan *
     return kept;
 }
 
-/* Times the plans of the best estimates, and computes the memory of the fastest one only, until one fits: memory takes
+/* Times the plans of the best estimates, and computes the memory of the best one only, until one fits: memory takes
    twice as long as time. */
-static void predict_fastest(counting *c, cm__finding *finding, cm__count *count)
+static void predict_best(counting *c, cm__finding *finding, cm__count *count)
 {
     timed_plan plans[TRIED_KERNELS];
     bool       failed[CM__KEPT] = {false};
@@ -102,7 +118,7 @@ static void predict_fastest(counting *c, cm__finding *finding, cm__count *count)
             cm__time_plan(finding, &c->best.list[next].plan, &plans[timed++].info);
         }
         if (!timed) return;
-        const timed_plan *x = &plans[fastest_of(plans, timed)];
+        const timed_plan *x = &plans[best_of(plans, timed)];
         count->fits = cm__find_plan(finding, &c->best.list[x->at].plan, &x->info, &count->best);
         failed[x->at] = !count->fits;
         timed = drop_hopeless(c, failed, plans, timed);
@@ -120,7 +136,8 @@ static void predict_several(counting *c, cm__finding *finding, cm__count *count)
         failed[i] = !cm__find_plan(finding, &c->best.list[i].plan, NULL, &out);
         if (failed[i]) continue;
         fitting++;
-        if (!count->fits || out.found.step_time_s < count->best.found.step_time_s) count->best = out;
+        const cm_found *x = &out.found, *y = &count->best.found;
+        if (!count->fits || better(&x->plan, x->step_time_s, &y->plan, y->step_time_s)) count->best = out;
         count->fits = true;
     }
 }
@@ -142,7 +159,7 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
         cm__plan_needs(ctx, o.fabric, o.devices);
         cm__space(c.m, o.devices, o.global_batch, visit, &c);
         if (c.m->whole || c.native) predict_several(&c, &finding, &counts[i]);
-        else predict_fastest(&c, &finding, &counts[i]);
+        else predict_best(&c, &finding, &counts[i]);
         if (!counts[i].fits) counts[i].reason = reason_of(&c, o.devices, o.global_batch);
     }
 }

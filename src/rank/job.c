@@ -30,7 +30,7 @@ const char *cm_ranking_unit(const cm_ranking *ranking) { return units[ranking->i
 static const char *count_text(cm__ctx *ctx, double value, const char *what)
 {
     char buf[32];
-    return cm__format(ctx, "%s%s", cm__si(buf, sizeof buf, value), what);
+    return cm__format(ctx, "%s %s", cm__amount(buf, sizeof buf, value), what);
 }
 
 /* Samples of the data set that steps load; 0: none, or unknown. */

@@ -85,8 +85,8 @@ const uses = {
   'a model that is too large for one device leads to more of them': async page => {
     await page.fill('#model', 'llama3-70b');
     await after(page, () => page.press('#model', 'Enter'));
-    yes(/No candidate/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
-    yes(/does not fit into the memory of a single device/.test(await page.textContent('#confidence')), await page.textContent('#confidence'));
+    yes(/does not fit into the memory of one device/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    yes(/Ask for up to 8 devices/.test(await page.textContent('#confidence')), await page.textContent('#confidence'));
     await after(page, () => page.click('#confidence button'));
     equal(await page.inputValue('#max_devices'), '8', 'devices');
     const left = await page.textContent('#left-out ul');
@@ -278,7 +278,7 @@ const uses = {
     await page.fill('#within', '1min');
     await after(page, () => page.press('#within', 'Enter'));
     yes(
-      /No candidate/.test(await page.textContent('#sentence')) && (await page.textContent('#confidence')).length > 20,
+      /Nothing meets/.test(await page.textContent('#sentence')) && (await page.textContent('#confidence')).length > 20,
       await page.textContent('#confidence'),
     );
   },
@@ -361,7 +361,7 @@ const uses = {
     yes(/trains config\.json/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     equal(await page.inputValue('#model'), 'config.json', 'model');
     for (const field of ['data', 'epochs', 'within']) equal(await page.inputValue('#' + field), '', field + ' of the example');
-    yes(/assumed: 1.00 M samples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    yes(/assumed: 1 million samples/.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
     await page.reload();
     if (process.env.CENTIMANI_SITE) {
       // The file was in the memory of the page; nobody else has it.

@@ -235,7 +235,7 @@ static const char *place_of(cm__ctx *ctx, const cm_job_entry *job)
 static void answer(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
     if (!cm__page_placed(p)) {
-        fputs("<p class=\"answer\">No candidate meets the question; the table gives the reasons.</p>\n", out);
+        fputs("<p class=\"answer\">Nothing meets the limits; the table gives the reasons.</p>\n", out);
         return;
     }
     const cm_rank_entry *best = cm__page_entry(p, 0);

@@ -108,8 +108,9 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(p->graph->step))));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
-    json_t *plan = cm__json_set(ctx, o, "plan", i->plan.devices > 1 ? json_object() : json_null());
-    if (i->plan.devices > 1) cm__json_plan(ctx, plan, &i->plan);
+    bool    planned = i->plan.devices > 1 || i->plan.accumulate > 1;
+    json_t *plan = cm__json_set(ctx, o, "plan", planned ? json_object() : json_null());
+    if (planned) cm__json_plan(ctx, plan, &i->plan);
     cm__json_times(ctx, o, i, p->peak_bytes, p->fits);
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_warnings(ctx, o, p->graph->step);

@@ -48,6 +48,7 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_job_entry *e, int32_t place,
     cm__json_set(ctx, o, "checkpoint_interval_s", cm__json_number(e->checkpoint_s));
     cm__json_set(ctx, o, "nodes", json_integer(e->nodes));
     cm__json_set(ctx, o, "queue", cm__json_text(ctx, e->queue));
+    cm__json_set(ctx, o, "queue_note", cm__json_text(ctx, e->queue_note));
     cm__json_set(ctx, o, "scheduler", cm__json_text(ctx, e->scheduler));
     cm__json_set(ctx, o, "jobs_in_a_row", json_integer(e->jobs));
     cm__json_set(ctx, o, "charge", cm__json_number(e->charge));
@@ -75,7 +76,8 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     cm__json_set(ctx, o, "provider", cm__json_text(ctx, a->rank.provider));
     cm__json_set(ctx, o, "price_basis", json_string(cm_basis_name(a->rank.price_basis)));
     cm__json_set(ctx, o, "where", cm__json_text(ctx, a->rank.where));
-    cm__json_set(ctx, o, "within_s", a->within_s > 0 ? cm__json_number(a->within_s) : json_null());
+    cm__json_set(ctx, o, "within_s", i->within_s > 0 ? cm__json_number(i->within_s) : json_null());
+    cm__json_set(ctx, o, "within_assumed", json_boolean(i->within_assumed));
     cm__json_set(ctx, o, "budget_usd", a->budget_usd > 0 ? cm__json_number(a->budget_usd) : json_null());
     cm__json_set(ctx, o, "global_batch", json_integer(i->global_batch));
     cm__json_set(ctx, o, "global_batch_assumed", json_boolean(i->batch_assumed));

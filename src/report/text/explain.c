@@ -97,8 +97,11 @@ void cm__explain_text(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     fprintf(out, "# centimani %s, where the time of %s goes on %s", CM_VERSION,
             cm__printable(ctx, p->asked.graph.model), device_id(r, 0));
     if (r->sides[1]) fprintf(out, ", versus %s", device_id(r, 1));
-    fprintf(out, "\n# times for %.0f samples%s; of ceiling: roofline time as a percentage of the time\n\n", r->samples,
+    fprintf(out, "\n# times for %.0f samples%s; of ceiling: roofline time as a percentage of the time\n", r->samples,
             cm__seq_text(ctx, p->graph->step));
+    int32_t parts = cm_prediction_get_info(p->prediction)->plan.accumulate;
+    if (parts > 1) fprintf(out, "# times of operators: for one of the %d micro-batches of a step\n", parts);
+    fputc('\n', out);
     for (int side = 0; side < 2 && r->sides[side]; side++) {
         print_step(ctx, r, side, out);
         print_roofs(ctx, r, side, out);

@@ -20,38 +20,30 @@ const char *cm__job_unit(cm_objective objective)
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
 
+#define SMALL 0.00995 /* cm__cell() prints smaller numbers with a prefix, and "2.13 m USD" looks like millions */
+
 static const char *number(cm__ctx *ctx, double value)
 {
     char buf[32];
-    return isfinite(value) ? cm__text_copy(ctx, cm__cell(buf, sizeof buf, value)) : "-";
+    if (!isfinite(value)) return "-";
+    if (value > 0 && value < SMALL) return value < 1e-4 ? "<0.0001" : cm__format(ctx, "%.4f", value);
+    return cm__text_copy(ctx, cm__cell(buf, sizeof buf, value));
 }
-
-/* A unit of time, and the shortest time that is printed in it. */
-typedef struct time_unit {
-    const char *name;
-    double      seconds, from_s;
-} time_unit;
-
-static const time_unit units_of_time[] = {
-    {"days", 86400, 172800}, {"h", 3600, 5400}, {"min", 60, 90}, {"s", 1, 0}};
 
 /* "3.2 days", "5.1 h", "12 min", "45 s": in the unit that suits `like_s`. */
 static const char *duration_like(cm__ctx *ctx, double s, double like_s)
 {
-    const time_unit *u = units_of_time;
-    while (like_s < u->from_s) u++;
-    double value = s / u->seconds;
-    return cm__format(ctx, value < 999.5 ? "%.3g %s" : "%.0f %s", value, u->name);
+    char buf[48];
+    return cm__text_copy(ctx, cm__duration(buf, sizeof buf, s, like_s, 3));
 }
 
 const char *cm__duration_text(cm__ctx *ctx, double s) { return duration_like(ctx, s, s); }
 
 /* The unit of a table's times: hours, or a smaller one if the best entry takes less than six minutes. */
-static const time_unit *table_unit(const cm__job_report *r)
+static const cm__time_unit *table_unit(const cm__job_report *r)
 {
-    const time_unit *u = &units_of_time[1];
-    double           best_s = cm_job_get_entry(r->job, 0)->time_s;
-    return best_s >= 360 ? u : best_s >= u[1].from_s ? &u[1] : &u[2];
+    double best_s = cm_job_get_entry(r->job, 0)->time_s;
+    return cm__time_unit_for(best_s >= 360 ? 5400 : best_s);
 }
 
 static const char *plan_text(cm__ctx *ctx, const cm_plan *p)
@@ -83,7 +75,7 @@ static const char *id_of(const cm_job_entry *e) { return cm_device_get_info(e->a
 
 static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE *out)
 {
-    const time_unit *unit = table_unit(r);
+    const cm__time_unit *unit = table_unit(r);
     const cm__column columns[] = {{"#", "1", false},      {"n", "1", false},      {"device", NULL, false},
                                   {"place", NULL, true},  {"time", unit->name, false},
                                   {"90 % interval", unit->name, false},
@@ -139,13 +131,30 @@ static void print_excused(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 
 /* ---- the answer ------------------------------------------------------------------------------------------------- */
 
+static bool all_too_large(const cm_job *j)
+{
+    for (int32_t k = 0; k < cm_job_entries(j); k++)
+        if (cm_job_get_entry(j, k)->at.state != CM_RANK_NO_FIT) return false;
+    return true;
+}
+
+static void print_nothing(const cm__job_report *r, FILE *out)
+{
+    const cm_job_options *a = r->asked;
+    bool                  limited = a->within_s > 0 || a->budget_usd > 0 || a->rank.where;
+    if (all_too_large(r->job))
+        fputs("Nothing fits into memory: allow more devices (--max-devices), or train adapters only (--lora r=16).\n",
+              out);
+    else fputs(limited ? "Nothing meets the limits.\n" : "Nothing can be ranked.\n", out);
+    for (int32_t k = 0; k < cm_job_advices(r->job); k++)
+        fprintf(out, "%s %s\n", k ? "or" : "->", cm_job_get_advice(r->job, k)->text);
+}
+
 static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 {
     const cm_job_entry *best = cm_job_get_entry(r->job, 0);
     if (!cm_job_placed(r->job)) {
-        fputs("Nothing meets the limits.\n", out);
-        for (int32_t k = 0; k < cm_job_advices(r->job); k++)
-            fprintf(out, "%s %s\n", k ? "or" : "->", cm_job_get_advice(r->job, k)->text);
+        print_nothing(r, out);
         return;
     }
     const char *cost = isnan(best->cost_usd) ? "" : cm__format(ctx, ", %s USD", number(ctx, best->cost_usd));
@@ -165,23 +174,68 @@ const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *e)
     bool        routed = e->queue_class && strcmp(e->queue_class, e->queue) != 0;
     const char *class = routed ? cm__format(ctx, " (%s)", e->queue_class) : "";
     const char *jobs = e->jobs > 1 ? cm__format(ctx, "%d jobs in a row", e->jobs) : "one job";
-    return cm__format(ctx, "Queue %s%s: %s of at most %s; %s %s.", e->queue, class, jobs,
-                      cm__duration_text(ctx, e->queue_wall_s), number(ctx, e->charge), e->charge_unit);
+    const char *note = e->queue_note ? cm__format(ctx, " Note: %s.", e->queue_note) : "";
+    return cm__format(ctx, "Queue %s%s: %s of at most %s; %s %s.%s", e->queue, class, jobs,
+                      cm__duration_text(ctx, e->queue_wall_s), number(ctx, e->charge), e->charge_unit, note);
+}
+
+/* The precisions of the ranked entries: "amp-bf16 or amp-fp16". */
+static const char *precisions_of(cm__ctx *ctx, const cm__job_report *r)
+{
+    bool        used[CM_PRECISIONS] = {false};
+    const char *text = "";
+    for (int32_t k = 0; k < cm_job_placed(r->job); k++) used[cm_job_get_entry(r->job, k)->at.precision] = true;
+    for (int p = 0; p < CM_PRECISIONS; p++)
+        if (used[p]) text = cm__format(ctx, "%s%s%s", text, *text ? " or " : "", cm_precision_name((cm_precision)p));
+    return text;
+}
+
+/* The oldest and the newest date of the prices; false: no entry has a price of a provider. */
+static bool find_dates(const cm__job_report *r, const char **from, const char **to)
+{
+    *from = *to = NULL;
+    for (int32_t k = 0; k < cm_job_entries(r->job); k++) {
+        const char *date = cm_job_get_entry(r->job, k)->price_date; /* year first, so that texts sort by time */
+        if (!date) continue;
+        if (!*from || strcmp(date, *from) < 0) *from = date;
+        if (!*to || strcmp(date, *to) > 0) *to = date;
+    }
+    return *from != NULL;
 }
 
 static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 {
     const cm_job_info    *i = cm_job_get_info(r->job);
     const cm_job_options *a = r->asked;
+    const char           *precisions = precisions_of(ctx, r), *from, *to;
     fprintf(out, "# centimani %s, where to train %s on %s\n", CM_VERSION, cm__printable(ctx, i->model),
             a->max_devices > 1 ? cm__format(ctx, "up to %d devices", a->max_devices) : "one device");
     fprintf(out, "# the job: %s%s, global batch %lld%s\n", i->text, i->assumed ? " (assumed: --samples, --tokens)" : "",
             (long long)i->global_batch, i->batch_assumed ? " (assumed: --global-batch)" : "");
     if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
-    if (a->within_s > 0) fprintf(out, "# deadline: %s\n", cm__duration_text(ctx, a->within_s));
+    if (*precisions)
+        fprintf(out, "# precision: %s%s\n", precisions, a->rank.train.precision ? "" : " (assumed: --precision)");
+    if (i->within_s > 0)
+        fprintf(out, "# deadline: %s%s\n", cm__duration_text(ctx, i->within_s),
+                i->within_assumed ? " (assumed: --within)" : "");
     if (a->budget_usd > 0) fprintf(out, "# budget: %.0f USD\n", a->budget_usd);
-    fprintf(out, "# prices: %s, per whole instance; energy of the accelerators alone; %.0f g CO2/kWh (%s)\n\n",
-            cm_basis_name(a->rank.price_basis), i->g_co2_kwh, i->region);
+    if (find_dates(r, &from, &to))
+        fprintf(out, "# prices: %s, per whole instance, of %s%s%s\n", cm_basis_name(a->rank.price_basis), from,
+                strcmp(from, to) ? " to " : "", strcmp(from, to) ? to : "");
+    fprintf(out, "# energy: of the accelerators alone; %.0f g CO2/kWh (%s)\n\n", i->g_co2_kwh, i->region);
+}
+
+/* What the marks mean, if there are any. */
+static void print_marks(const cm__job_report *r, FILE *out)
+{
+    bool close = false, front = false;
+    for (int32_t k = 0; k < cm_job_placed(r->job); k++) {
+        close |= cm_job_get_entry(r->job, k)->at.tied_with_next;
+        front |= cm_job_get_entry(r->job, k)->at.pareto;
+    }
+    if (close) fputs("~ too close to call: the next may be better (90 % interval)", out);
+    if (front) fprintf(out, "%s* nothing is faster and cheaper", close ? "   " : "");
+    if (close || front) fputc('\n', out);
 }
 
 void cm__job_text(cm__ctx *ctx, const cm__job_report *r, FILE *out)
@@ -193,7 +247,7 @@ void cm__job_text(cm__ctx *ctx, const cm__job_report *r, FILE *out)
         if (place) fprintf(out, "%s\n", place);
         fputs("\nThe best number of devices at each place:\n", out);
         print_table(ctx, r, false, out);
-        fputs("~ too close to call: the next may be better (90 % interval)   * nothing is faster and cheaper\n", out);
+        print_marks(r, out);
         if (dominated_anywhere(r)) {
             fputs("\nTrade-offs of time and money:\n", out);
             print_table(ctx, r, true, out);

@@ -17,8 +17,8 @@ typedef struct cm__call_sums {
     int32_t       count, capacity;
 } cm__call_sums;
 
-/* Sum the kernel calls by phase and name without sizes ("gemm forward nt-bias bf16"), or, with `short_names`, by phase
-   and operator ("gemm"). */
+/* Sum the kernel calls of one device in a step by phase and name without sizes ("gemm forward nt-bias bf16"), or, with
+   `short_names`, by phase and operator ("gemm"). */
 cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *report, bool short_names);
 
 /* Draw the step as bars over time: loading, host, and the phases with their longest operators. */

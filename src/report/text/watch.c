@@ -19,15 +19,15 @@ void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
     fprintf(out, "# predicted: batch %lld%s, %s, %s, %s\n\n", (long long)p->batch, cm__seq_text(ctx, step),
             cm_precision_name(cm_graph_precision(step)), cm_optimizer_name(cm_graph_optimizer(step)),
             cm_runtime_name(p->runtime));
-    fprintf(out, "measured     %s per step now, %s in the median of %d rows\n", seconds(ctx, r->log.recent_s),
+    fprintf(out, "measured     %s per step now, %s in the median of %d logged times\n", seconds(ctx, r->log.recent_s),
             seconds(ctx, r->log.median_s), r->log.rows);
     fprintf(out, "predicted    %s, 90 %% interval %s to %s\n", seconds(ctx, p->step_time_s),
             seconds(ctx, p->interval_s[0]),
             seconds(ctx, p->interval_s[1]));
     if (!isnan(r->log.total)) {
         double left = r->remaining_s;
-        fprintf(out, "progress     %.0f of %.0f steps; %s at the measured speed\n", r->log.done, r->log.total,
-                left < 1 ? "done" : cm__format(ctx, "%s left", cm__duration_text(ctx, left)));
+        fprintf(out, "progress     %.0f of %.0f steps; %s\n", r->log.done, r->log.total,
+                left < 1 ? "done" : cm__format(ctx, "%s left at the measured speed", cm__duration_text(ctx, left)));
     } else fprintf(out, "progress     %.0f steps; the log does not say how many there will be\n", r->log.done);
     cm__print_note(ctx, out, "", "verdict", 13, r->verdict);
 }

@@ -48,10 +48,26 @@ static int by_time(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* The prediction lists the calls of one micro-batch on all stages. A device runs those of all micro-batches on one. */
+static double repeats(const cm_plan *p, int32_t phase)
+{
+    double micro_batches = phase == CM_UPDATE || p->accumulate < 1 ? 1 : p->accumulate;
+    return micro_batches / (p->pp > 1 ? p->pp : 1);
+}
+
+static void repeat(cm__call_sum *s, double times)
+{
+    s->calls = (int32_t)fmin(ceil(times * s->calls), INT32_MAX);
+    s->time_s *= times;
+    s->flop *= times;
+    s->bytes *= times;
+}
+
 cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *r, bool short_names)
 {
-    cm__call_sums all = {0};
-    char          name[96];
+    const cm_plan *plan = &cm_prediction_get_info(r->prediction)->plan;
+    cm__call_sums  all = {0};
+    char           name[96];
     for (int32_t i = 0; i < cm_prediction_ops(r->prediction); i++) {
         const cm_op_time *op = cm_prediction_op(r->prediction, i);
         name_of(op->call, short_names, name, sizeof name);
@@ -62,6 +78,7 @@ cm__call_sums cm__sum_calls(cm__ctx *ctx, const cm__predict_report *r, bool shor
         s->by_how[op->how] += op->time_s;
         s->calls++;
     }
+    for (int32_t i = 0; i < all.count; i++) repeat(&all.items[i], repeats(plan, all.items[i].phase));
     if (all.count) qsort(all.items, (size_t)all.count, sizeof *all.items, by_time);
     return all;
 }

@@ -33,6 +33,7 @@ static void print_pbs(cm__ctx *ctx, const cm_job_entry *e, FILE *out)
 {
     fprintf(out, "#PBS -N train\n#PBS -l select=%d\n#PBS -l place=scatter\n#PBS -l walltime=%s\n", e->nodes,
             wall_text(ctx, e));
+    if (e->queue_request) fprintf(out, "#PBS -l %s\n", e->queue_request);
     if (e->queue) fprintf(out, "#PBS -q %s\n", e->queue);
     fputs("#PBS -A PROJECT\n\ncd \"$PBS_O_WORKDIR\" || exit 1\nhead=$(head -n 1 \"$PBS_NODEFILE\")\n", out);
 }
@@ -70,14 +71,26 @@ static void print_megatron(const cm_plan *p, FILE *out)
     if (p->recompute == CM_RECOMPUTE_SELECTIVE) fputs(" \\\n    --recompute-granularity selective", out);
 }
 
-/* The plan in a file that DeepSpeed reads. */
-static void print_deepspeed(const cm_plan *p, FILE *out)
+/* The type that DeepSpeed casts a model to; NULL: none, the model stays in fp32. */
+static const char *const deepspeed_types[CM_PRECISIONS] = {
+    [CM_PRECISION_AMP_BF16] = "bf16", [CM_PRECISION_BF16] = "bf16", [CM_PRECISION_FP8] = "bf16",
+    [CM_PRECISION_AMP_FP16] = "fp16", [CM_PRECISION_FP16] = "fp16"};
+
+/* The plan in a file that DeepSpeed reads. Its AutoTP divides layers among devices with ZeRO 0 to 2
+   (deepspeed.ai/tutorials/autotp-training); stages and sequences are divided by the user's script. */
+static void print_deepspeed(const cm_plan *p, const char *type, FILE *out)
 {
+    bool autotp = p->tp > 1 && p->zero < 3;
+    if (p->pp > 1 || p->cp > 1 || p->ep > 1 || (p->tp > 1 && !autotp))
+        fputs("# deepspeed.json cannot express this plan: the script has to divide the model itself, or Megatron-LM runs "
+              "it (--launcher megatron)\n", out);
     fprintf(out,
             "cat >deepspeed.json <<'END'\n{\"train_batch_size\": %lld, \"train_micro_batch_size_per_gpu\": %lld,\n"
-            " \"gradient_accumulation_steps\": %d, \"zero_optimization\": {\"stage\": %d}, \"bf16\": {\"enabled\": "
-            "true}}\nEND\n",
+            " \"gradient_accumulation_steps\": %d, \"zero_optimization\": {\"stage\": %d}",
             (long long)p->global_batch, (long long)p->micro_batch, p->accumulate, p->zero);
+    if (type) fprintf(out, ", \"%s\": {\"enabled\": true}", type);
+    if (autotp) fprintf(out, ",\n \"tensor_parallel\": {\"autotp_size\": %d}", p->tp);
+    fputs("}\nEND\n", out);
 }
 
 /* How many GPUs software sees in one device: the dies of some packages. */
@@ -103,7 +116,7 @@ static void print_launch(const cm_job_entry *e, int32_t per_node, const char *la
 {
     const cm_plan plan = software_plan(e), *p = &plan;
     bool           deepspeed = strcmp(launcher, "deepspeed") == 0, megatron = strcmp(launcher, "megatron") == 0;
-    if (deepspeed) print_deepspeed(p, out);
+    if (deepspeed) print_deepspeed(p, deepspeed_types[e->at.precision], out);
     fputs(pbs ? "mpiexec -n \"$nodes\" --ppn 1 " : "srun ", out);
     fprintf(out, "torchrun --nnodes \"$nodes\" --nproc-per-node %d \\\n    --rdzv-backend c10d --rdzv-endpoint "
                  "\"$head:29500\" "

@@ -132,6 +132,30 @@ static void spellings_of_one_name(void **state)
     assert_false(cm__same_name("bert-large", "bert"));
 }
 
+static void amounts(void **state)
+{
+    (void)state;
+    static const struct {
+        double      value;
+        const char *text;
+    } all[] = {{640, "640"}, {0.5, "0.5"}, {50000, "50,000"}, {999400, "999,400"}, {999500, "1 million"},
+               {1281167, "1.28 million"}, {3e11, "300 billion"}, {1e12, "1 trillion"}, {1e16, "1e+16"}};
+    char buf[32];
+    for (size_t i = 0; i < COUNT(all); i++) assert_string_equal(cm__amount(buf, sizeof buf, all[i].value), all[i].text);
+}
+
+static void durations(void **state)
+{
+    (void)state;
+    char buf[32];
+    assert_string_equal(cm__duration(buf, sizeof buf, 60, 60, 3), "60 s");
+    assert_string_equal(cm__duration(buf, sizeof buf, 2225, 2225, 3), "37.1 min");
+    assert_string_equal(cm__duration(buf, sizeof buf, 2225, 2225, 4), "37.08 min");
+    assert_string_equal(cm__duration(buf, sizeof buf, 5400, 5400, 3), "1.5 h");
+    assert_string_equal(cm__duration(buf, sizeof buf, 3600, 7200, 3), "1 h"); /* in the unit of the other one */
+    assert_string_equal(cm__duration(buf, sizeof buf, 1334 * 86400.0, 1e9, 3), "1334 days");
+}
+
 static void joined_texts(void **state)
 {
     char buf[8] = "xxxxxxx";
@@ -153,6 +177,7 @@ int main(void)
         cmocka_unit_test(prefixes), cmocka_unit_test(thousands), cmocka_unit_test(names_that_were_meant),
         cmocka_unit_test(below_one), cmocka_unit_test(spellings_of_one_name),
         cmocka_unit_test(cells_have_three_digits), cmocka_unit_test(joined_texts),
+        cmocka_unit_test(amounts), cmocka_unit_test(durations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

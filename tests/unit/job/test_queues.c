@@ -15,6 +15,9 @@ static void choice(void **state)
     assert_string_equal(cm__queue_for(&all, 2, 3000)->class, "debug");
     assert_string_equal(cm__queue_for(&all, 2, 7200)->class, "preemptable"); /* one job instead of two of an hour */
     assert_int_equal(cm__queues_of(ctx, "dgx-h100", "prod").count, 0);
+    assert_string_equal(cm__queues_refuse(ctx, &prod, "prod", 4), "queue prod takes jobs of 10 to 496 nodes, not of 4");
+    assert_string_equal(cm__queues_refuse(ctx, &all, NULL, 600), "the queues take jobs of 1 to 496 nodes, not of 600");
+    assert_non_null(cm__queue_for(&all, 2, 7200)->note);
     REFUSES_IN(ctx, UNKNOWN, "has no queue 'night'", cm__queues_of(ctx, "polaris", "night"));
     cm__ctx_free(ctx);
 }

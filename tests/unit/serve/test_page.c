@@ -1,47 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_page.c - which ranking the page's address asks for, and how its answer stands in the document. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "serve/serve.h"
-
-static char words[1024]; /* the last command line, one space between words */
-static int  asked;
-static int  ends_with;   /* status of the next answers */
-
-static int answer(int argc, const char *const *argv, char **result, char **notes)
-{
-    size_t used = 0;
-    asked++;
-    for (int i = 0; i < argc; i++)
-        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", i ? " " : "", argv[i]);
-    *result = ends_with ? NULL : strdup("{\"note\":\"</script><b>\"}");
-    *notes = ends_with ? strdup("centimani: the reason\n") : NULL;
-    return ends_with;
-}
-
-/* A query is "key=value&key=value", not encoded. */
-static const char *value(const void *request, const char *key)
-{
-    static char texts[64][100]; /* of one request, more than any case below needs */
-    static int  next;
-    char       *text = texts[next++ % 64];
-    size_t      length = strlen(key);
-    for (const char *at = request; at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL)
-        if (strncmp(at, key, length) == 0 && at[length] == '=') {
-            snprintf(text, sizeof texts[0], "%.*s", (int)strcspn(at + length + 1, "&"), at + length + 1);
-            return text;
-        }
-    next--;
-    return NULL;
-}
-
-static const cm__serve_options options = {.answer = answer, .program = "/bin/false"};
+#include "serve_case.h"
 
 /* The whole document for an address, read in small parts. */
 static char *document(const char *address)

@@ -1,46 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_routes.c - which command line a query becomes, and that nothing else of a query reaches it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-#include "serve/serve.h"
-
-static char words[1024]; /* the last command line, one space between words */
-static int  asked;
-static int  ends_with;   /* status of the next answers */
-
-static int answer(int argc, const char *const *argv, char **result, char **notes)
-{
-    size_t used = 0;
-    asked++;
-    for (int i = 0; i < argc; i++)
-        used += (size_t)snprintf(words + used, sizeof words - used, "%s%s", i ? " " : "", argv[i]);
-    *result = ends_with ? NULL : strdup("{}");
-    *notes = ends_with ? strdup("centimani: a warning\ncentimani: the reason\n") : NULL;
-    return ends_with;
-}
-
-/* A query is "key=value&key=value", not encoded. */
-static const char *value(const void *request, const char *key)
-{
-    static char text[8][700];
-    static int  next;
-    size_t      length = strlen(key);
-    for (const char *at = request; at; at = strchr(at, '&') ? strchr(at, '&') + 1 : NULL)
-        if (strncmp(at, key, length) == 0 && at[length] == '=') {
-            char *to = text[next++ % 8];
-            snprintf(to, sizeof text[0], "%.*s", (int)strcspn(at + length + 1, "&"), at + length + 1);
-            return to;
-        }
-    return NULL;
-}
-
-static const cm__serve_options options = {.answer = answer, .program = "/bin/false"};
+#include "serve_case.h"
 
 static unsigned get(const char *path, const char *query, const char *contains)
 {
@@ -58,19 +18,19 @@ static unsigned get(const char *path, const char *query, const char *contains)
 static void test_commands(void **state)
 {
     (void)state;
-    assert_int_equal(get("/api/models", "", "{}"), 200);
+    assert_int_equal(get("/api/models", "", DOCUMENT), 200);
     assert_string_equal(words, "models --json");
-    assert_int_equal(get("/api/rank", "model=resnet50&objective=price&max_usd=3&precision=", "{}"), 200);
+    assert_int_equal(get("/api/rank", "model=resnet50&objective=price&max_usd=3&precision=", DOCUMENT), 200);
     assert_string_equal(words, "rank resnet50 --json --objective=price --max-usd=3");
-    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&batch=8", "{}"), 200);
+    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&batch=8", DOCUMENT), 200);
     assert_string_equal(words, "explain gpt2 --json --full --device=nvidia-h200 --batch=8");
-    assert_int_equal(get("/api/rank", "model=gpt2&price=a=1,b=2", "{}"), 200);
+    assert_int_equal(get("/api/rank", "model=gpt2&price=a=1,b=2", DOCUMENT), 200);
     assert_string_equal(words, "rank gpt2 --json --price=a=1 --price=b=2");
-    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&n=8&tp=2&cluster=dgx-h100", "{}"), 200);
+    assert_int_equal(get("/api/device", "model=gpt2&device=nvidia-h200&n=8&tp=2&cluster=dgx-h100", DOCUMENT), 200);
     assert_string_equal(words, "explain gpt2 --json --full --device=nvidia-h200 -n=8 --tp=2 --cluster=dgx-h100");
-    assert_int_equal(get("/api/report", "model=gpt2&objective=cost", "{}"), 200);
+    assert_int_equal(get("/api/report", "model=gpt2&objective=cost", DOCUMENT), 200);
     assert_string_equal(words, "report gpt2 -o=- --objective=cost");
-    assert_int_equal(get("/api/script", "model=gpt2&max_devices=8&entry=2&output=x", "{}"), 200);
+    assert_int_equal(get("/api/script", "model=gpt2&max_devices=8&entry=2&output=x", DOCUMENT), 200);
     assert_string_equal(words, "rank gpt2 --job-script=- --max-devices=8 --entry=2");
 }
 
@@ -116,7 +76,7 @@ static void test_cached(void **state)
     for (int i = 0; i < 3; i++) {
         cm__routes_get(r, &q, &reply);
         assert_int_equal(reply.status, 200);
-        assert_string_equal(reply.text, "{}");
+        assert_string_equal(reply.text, DOCUMENT);
         free(reply.text);
     }
     assert_int_equal(asked, before + 1);
