@@ -36,7 +36,8 @@ static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t,
 /* Convolutions in backward differentiate the gradient of another one. */
 static cm_poly of_forward_convolution(cm__trace *t, const cm__trace_op *o)
 {
-    const cm__trace_tensor *x = at(t, o->in, o->n_in, 0), *w = at(t, o->in, o->n_in, 1), *y = at(t, o->out, o->n_out, 0);
+    const cm__trace_tensor *x = at(t, o->in, o->n_in, 0), *w = at(t, o->in, o->n_in, 1);
+    const cm__trace_tensor *y = at(t, o->out, o->n_out, 0);
     if (!x || !w || !y || w->rank < 2) return cm__poly_const(0);
     bool transposed = cm__trace_int(t, o, "transposed", 0) != 0;
     return cm__poly_scale(cm__poly_mul(elements(transposed ? x : y), cm__poly_product(w->dims + 1, w->rank - 1)), 2);

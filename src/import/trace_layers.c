@@ -88,8 +88,9 @@ static cm__attr groups_of(cm__trace *t, const cm__trace_op *o)
     return (cm__attr){.key = groups.per_batch ? CM_ATTR_SAMPLE_GROUPS : CM_ATTR_GROUP, .count = 1, .ints = count};
 }
 
-/* like: the image whose size a transposed convolution has to give, which decides on the output padding; -1: recorded. */
-static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t inputs[3], bool transposed, int32_t like)
+/* like: the image whose size a transposed convolution has to give by its output padding; -1: as recorded. */
+static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t inputs[3], bool transposed,
+                     int32_t like)
 {
     int32_t dims = cm__t(t->g, inputs[1])->rank - 2;
     if (dims < 1 || dims > CM__SPATIAL_MAX) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "%d spatial dimensions", dims);
@@ -126,7 +127,8 @@ static bool is_used(const cm__trace *t, const cm__trace_op *o, int32_t output)
 void cm__aten_convolution_gradient(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 2), -1};
-    if (is_used(t, o, 1) || is_used(t, o, 2)) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "the gradient of a filter in forward");
+    if (is_used(t, o, 1) || is_used(t, o, 2))
+        cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "the gradient of a filter in forward");
     bool transposes = cm__trace_int(t, o, "transposed", 0) == 0;
     convolve(t, o, op, inputs, transposes, transposes ? cm__trace_need(t, o, 1) : -1);
 }
@@ -194,8 +196,8 @@ static int32_t mask_of(cm__trace *t, const cm__trace_op *o, const int32_t *in)
     return cm__leaf(t->g, "causal", CM_ROLE_CONSTANT, q->dtype, 2, dims);
 }
 
-/* The operators that PyTorch runs where no fused kernel takes the mask or the three dimensions of the operands; they are
-   marked, since they run in fp32. */
+/* The operators that PyTorch runs where no fused kernel takes the mask or the three dimensions of the operands; they
+   are marked, since they run in fp32. */
 static int32_t composed(cm__trace *t, const cm__trace_op *o, const int32_t *in)
 {
     double         dropout = cm__trace_real(o, "dropout_p", 0);

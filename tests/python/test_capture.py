@@ -294,10 +294,10 @@ class Captures(unittest.TestCase):
         t = centimani.capture(Field(), torch.zeros(2, 2))
         nodes = graph_of(t, "--precision", "fp32", "--nodes")["node_list"]
         products = sum(n["class"] == "gemm" and n["phase"] == "backward" for n in nodes)
-        self.assertEqual(products, t.operators("backward").count("aten::mm") - 1)  # less the gradient of x, which nobody reads
+        self.assertEqual(products, t.operators("backward").count("aten::mm") - 1)  # less the gradient of x
         self.assertNotIn("Opaque", {n["type"] for n in nodes})
 
-    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 computes attention of three dimensions by other operators")
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 has no such function")
     def test_attention_of_three_dimensions_is_one_operator(self):
         class Flat(nn.Module):
             def __init__(self):

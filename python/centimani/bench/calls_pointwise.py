@@ -217,7 +217,7 @@ REDUCTIONS = {
 def reduce(s, case, t):
     first, _, result = _dtypes(case)
     function = REDUCTIONS[case.variant]
-    scans_rows = case.variant.startswith("cum") and s.inner == 1  # PyTorch's kernel of the last dimension is another one
+    scans_rows = case.variant.startswith("cum") and s.inner == 1  # the last dimension has another kernel
 
     def run(x):
         return function(x, **({"dtype": result} if result and x.dtype != torch.float64 else {}))

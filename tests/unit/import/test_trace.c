@@ -50,10 +50,11 @@ static void a_functions_backward_is_as_recorded(void **state)
     }
 }
 
-/* ---- layers that nobody reads ------------------------------------------------------------------------------------- */
+/* ---- layers that nobody reads ------------------------------------------------------------------------------------ */
 
-/* The loss is the sum of x W. tanh(x W) V is not used: eager frameworks run it, and autograd stores its operands until the loss
-   is known. A step with two backward passes accumulates gradients; what the last loss does not read is an earlier sample. */
+/* The loss is the sum of x W. tanh(x W) V is not used: eager frameworks run it, and autograd stores its operands until
+   the loss is known. A step with two backward passes accumulates gradients; what the last loss does not read is an
+   earlier sample. */
 #define UNUSED(more)                                                                                                   \
     TRACE("\"loss\":6,\"outputs\":[6]", T("[4,4]", "fp32", "parameter") "," T("[4,4]", "fp32", "parameter") ","        \
           T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[]") ","      \
