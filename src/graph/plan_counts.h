@@ -15,8 +15,8 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b);
 /* The number of devices that have the same weights: replicas, and devices that share a sequence's tokens. */
 static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }
 
-/* True: more devices share the experts than there are replicas, so tensor-parallel devices have whole experts of their own
-   (Megatron-LM: --expert-tensor-parallel-size 1). */
+/* True: more devices share the experts than there are replicas, so tensor-parallel devices have whole experts of their
+   own (Megatron-LM: --expert-tensor-parallel-size 1). */
 static inline bool cm__whole_experts(const cm_plan *plan)
 {
     return plan->tp > 1 && plan->ep > 1 && plan->dp % plan->ep != 0;

@@ -11,8 +11,8 @@
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
-/* Python writes numbers that JSON does not have (limits of Mamba's time steps). No key that is read has one: replace them
-   by null and zero of the same length. */
+/* Python writes numbers that JSON does not have (limits of Mamba's time steps). No key that is read has one: replace
+   them by null and zero of the same length. */
 static const char *without_infinity(cm__ctx *ctx, const char *text, size_t size)
 {
     static const struct { const char *word, *instead; } rows[] = {

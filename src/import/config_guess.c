@@ -140,7 +140,8 @@ static const char *fitting(cm__ctx *ctx, const cm__field *field, const json_t *v
 static bool unread_parts(const char *key, const json_t *value)
 {
     static const char *const harmless[] = {"rope_scaling", "quantization_config", "auto_map", "id2label", "label2id",
-                                           "attn_config", "ffn_config", "rope_parameters", "architectures", NULL};
+                                           "attn_config", "ffn_config", "rope_parameters", "architectures",
+                                           "stage_names", "out_features", "out_indices", NULL};
     return (json_object_size(value) || json_array_size(value) > 1) && !one_of(harmless, key);
 }
 
@@ -158,7 +159,7 @@ static const char *ignored(cm__ctx *ctx, const json_t *config)
     json_t     *value;
     int32_t     n = 0;
     json_object_foreach((json_t *)(uintptr_t)config, key, value) {
-        bool known = one_of(harmless, key) || strncmp(key, "stage_names", 11) == 0 || strncmp(key, "out_", 4) == 0 || strstr(key, "token_id") || strstr(key, "output_") || read_later(key);
+        bool known = one_of(harmless, key) || strstr(key, "token_id") || strstr(key, "output_") || read_later(key);
         for (const cm__config_key *row = usual; row->key; row++) known |= strcmp(row->key, key) == 0;
         bool counts = json_is_number(value) || json_is_true(value) || unread_parts(key, value);
         if (known || !counts || n++ >= NAMED_MAX) continue;

@@ -41,9 +41,9 @@ static double reorder_bytes(const cm__making *k, bool scatter, bool pieces, doub
     return 2 * n;
 }
 
-/* Input gradients of several products are added before the reduce-scatter, while they are whole. The kernel calls of the
-   step add them after it, on a device's own tokens: this is the difference. A compiled graph adds them in the copy that
-   brings the pieces into order. Megatron-LM joins such products to one. */
+/* Input gradients of several products are added before the reduce-scatter, while they are whole. The kernel calls of
+   the step add them after it, on a device's own tokens: this is the difference. A compiled graph adds them in the copy
+   that brings the pieces into order. Megatron-LM joins such products to one. */
 static double added_bytes(const cm__making *k, const cm__layer_sum *sum, double n)
 {
     const cm__shards *s = &k->m->calls->shards;

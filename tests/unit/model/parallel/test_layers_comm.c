@@ -158,7 +158,8 @@ static void exchanges_draw_power(void **state)
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_graph          *step = step_of("llama:layers=1,hidden=8192,heads=64,ffn=28672,seq=8192,vocab=1024", CM_RECOMPUTE_NONE);
+    cm_graph          *step = step_of("llama:layers=1,hidden=8192,heads=64,ffn=28672,seq=8192,vocab=1024",
+                                      CM_RECOMPUTE_NONE);
     cm_predict_options options = {.runtime = CM_RUNTIME_TORCH_COMPILE, .plan = {.tp = 1, .ep = 1}};
     cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
     cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
