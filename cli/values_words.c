@@ -2,7 +2,6 @@
 /* values_words.c - options whose values are words, or that have none. */
 #include <string.h>
 #include "base/text.h"
-#include "graph/graph.h"
 #include "values.h"
 
 bool store_flag(const option *o, settings *s, void *field, const char *value)
@@ -195,7 +194,7 @@ bool store_recompute(const option *o, settings *s, void *field, const char *valu
 {
     (void)field;
     cm_diag diag;
-    if (cm__recompute_parse(value, &s->graph.train, &diag) == CM_OK) return true;
+    if (cm_recompute_set(value, &s->graph.train, &diag) == CM_OK) return true;
     say("option %s: %s", o->name, diag.reason);
     return false;
 }

@@ -352,6 +352,8 @@ cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag 
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
+/* Sets `recompute` and `recompute_layers` from a name, or from "full:20": 20 layers. */
+cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);
 cm_status cm_logits_parse(const char *name, cm_logits *logits, cm_diag *diag);

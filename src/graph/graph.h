@@ -308,7 +308,4 @@ cm_poly *cm__alive_bytes(cm__ctx *ctx, const cm_graph *g);
 void cm__check(const cm_graph *g);           /* check.c: fails if the graph is not valid */
 void cm__finish(cm_graph *g, cm_fuse what);  /* graph.c: run after an importer: the passes above */
 
-/* names.c: a value of --recompute; "full:20" repeats 20 layers. */
-cm_status cm__recompute_parse(const char *text, cm_train_options *train, cm_diag *diag);
-
 #endif

@@ -116,7 +116,7 @@ PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(layout, layouts, CM_LAYOUTS)
 
-cm_status cm__recompute_parse(const char *text, cm_train_options *train, cm_diag *diag)
+cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag)
 {
     static const char full[] = "full:";
     int64_t           layers = 0;

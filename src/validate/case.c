@@ -208,7 +208,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!precision) precision = cm__text_of(c->set, "precision");
     if (precision) status = cm_precision_parse(precision, &train->precision, diag);
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
-    if (!status && recompute) status = cm__recompute_parse(recompute, train, diag);
+    if (!status && recompute) status = cm_recompute_set(recompute, train, diag);
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     if (!status && attention) status = cm_attention_parse(attention, &train->attention, diag);
