@@ -28,6 +28,7 @@ static const struct {
     [CM_POWER_EXPONENT] = {"power", "exponent"},
     [CM_POWER_FLOOR] = {"power", "floor"},
     [CM_POWER_HELD] = {"power", "held"},
+    [CM_BURST_W] = {"power", "burst"},
 };
 
 static bool lists(const json_t *array, const char *text)

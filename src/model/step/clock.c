@@ -24,6 +24,7 @@ cm__power cm__power_of(const cm_device *device)
                           .cache_bytes = cm__limits_of(device).cache_bytes};
     for (int r = 0; r < CM_RATES; r++) p.flop_j[r] = cm__value_or(cm_device_flop_energy(device, (cm_rate)r), 0);
     p.held_w = p.limit_w * cm__value_or(cm_device_number(device, CM_POWER_HELD), 1);
+    p.burst_w = cm__value_or(cm_device_number(device, CM_BURST_W), INFINITY) - p.idle_w;
     if (p.byte_j <= 0) p.limit_w = p.held_w = 0;
     return p;
 }
@@ -31,19 +32,27 @@ cm__power cm__power_of(const cm_device *device)
 static double fourth_root(double x) { return sqrt(sqrt(x)); }
 static double fourth_power(double x) { return x * x * x * x; }
 
-static cm__stretch stretch_of(const cm__power *p, int op, double bytes, double time_s, double runs)
+/* The clock at which a call of so much dynamic energy was timed alone: the highest with which it stays below the power
+   of bursts. */
+static double own_clock(const cm__power *p, double energy_j, double time_s)
+{
+    return energy_j > p->burst_w * time_s ? pow(p->burst_w * time_s / energy_j, 1 / p->exponent) : 1;
+}
+
+static cm__stretch stretch_of(const cm__power *p, int op, double bytes, double energy_j, double time_s, double runs)
 {
     double      left = cm__from_memory(p->cache_bytes, bytes);
     double      memory_s = p->memory_bytes_s > 0 ? bytes * left / (REACHED * p->memory_bytes_s) : 0;
     cm__stretch s = {.memory_s = fmin(memory_s, time_s), .runs = runs,
-                     .beside = cm__call_kinds[op].engine == CM_ENGINE_MATRIX};
+                     .beside = cm__call_kinds[op].engine == CM_ENGINE_MATRIX,
+                     .own = own_clock(p, energy_j, time_s)};
     s.clocked_s = s.beside ? fourth_root(fourth_power(time_s) - fourth_power(s.memory_s)) : time_s - s.memory_s;
     return s;
 }
 
 double cm__stretched(const cm__stretch *s, double clock)
 {
-    double clocked_s = s->clocked_s / clock;
+    double clocked_s = s->clocked_s / fmin(1, clock / s->own);
     return s->beside ? fourth_root(fourth_power(clocked_s) + fourth_power(s->memory_s)) : clocked_s + s->memory_s;
 }
 
@@ -56,9 +65,11 @@ double cm__load_time(const cm__load *l, double clock)
 
 void cm__load_add(cm__load *l, const cm__power *p, int op, cm_rate rate, cm__workload work, double time_s, double runs)
 {
-    l->calls[l->count++] = stretch_of(p, op, work.bytes, time_s, runs);
-    l->byte_j += runs * work.bytes * p->byte_j;
-    if (cm__call_kinds[op].engine == CM_ENGINE_MATRIX) l->flop_j += runs * work.flop * p->flop_j[rate];
+    double byte_j = work.bytes * p->byte_j;
+    double flop_j = cm__call_kinds[op].engine == CM_ENGINE_MATRIX ? work.flop * p->flop_j[rate] : 0;
+    l->calls[l->count++] = stretch_of(p, op, work.bytes, flop_j + byte_j, time_s, runs);
+    l->byte_j += runs * byte_j;
+    l->flop_j += runs * flop_j;
 }
 
 /* The voltage falls with the clock, down to its minimum. */

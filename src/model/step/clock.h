@@ -2,7 +2,8 @@
 /*
  * clock.h - how far a device lowers its clock to stay within its power limit.
  *
- * Kernel tables have times at the full clock. A step that would draw more power than the limit runs at the highest
+ * Kernel tables have times of calls in short bursts, at the full clock unless the call alone draws more than the power
+ * that the device allows for a moment (`burst` in profiles): then at the highest clock that does not. A step that would draw more power than the limit runs at the highest
  * clock at which the power fits. A call scales with the clock as it scales between devices (cm__transferred()). A
  * product overlaps arithmetic with memory traffic and takes the longer of both, with the smooth corner of the roofline.
  * Other kernels take the memory's time plus the cores' time. Energy per FLOP falls with a power of the clock, because
@@ -15,9 +16,10 @@
 
 #include "model/dispatch/works.h"
 
-/* A call's time at the full clock: the memory's part, and the part that scales with the clock. */
+/* A call's time in the tables: the memory's part, and the part that scales with the clock. */
 typedef struct cm__stretch {
     double memory_s, clocked_s, runs;
+    double own;    /* clock at which the call was timed alone, over the full clock */
     bool   beside; /* both parts overlap */
 } cm__stretch;
 
@@ -34,6 +36,7 @@ typedef struct cm__power {
     /* while a kernel runs, beyond idle power and the energy of its work: clocks, scheduling */
     double active_w;
     double held_w;            /* average power of a throttled step */
+    double burst_w;           /* dynamic power that a call alone may draw for some milliseconds; INFINITY: any */
     double exponent, floor;   /* energy per FLOP over the clock; clock below which the energy does not fall */
     double memory_bytes_s, cache_bytes;
 } cm__power;

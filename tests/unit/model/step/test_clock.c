@@ -98,6 +98,26 @@ static void a_slow_host_needs_no_throttling(void **state)
     assert_true(cm__clock_of(&p, &l) == 1);
 }
 
+/* 12 ms and 11 J are 920 W of dynamic power. A device that allows 600 W above idle for a moment timed the product at
+   (600 / 920) of its clock. Only below that clock does it take longer. */
+static void bursts_were_throttled_too(void **state)
+{
+    (void)state;
+    cm__power p = power_of(TIME_DEVICE(POWER));
+    cm__load  l = load_of(&p, PRODUCT, 0.012, 1);
+    double    dynamic_w = watts(&p, &l, 1) - 100, before = cm__load_time(&l, 0.5), clock;
+    p.burst_w = 600;
+    l = load_of(&p, PRODUCT, 0.012, 1);
+    double own = 600 / dynamic_w;
+    near(cm__load_time(&l, 1), 0.012, 1e-9);
+    near(cm__load_time(&l, own), 0.012, 1e-9);
+    near(cm__load_time(&l, 0.5), own * before, 1e-4);
+    clock = cm__clock_of(&p, &l); /* 400 W: clock^2 falls by as much as the product was timed below the full clock */
+    near(clock, sqrt(400 / dynamic_w * own), 0.03);
+    l = load_of(&p, PRODUCT, 0.1, 1); /* 110 W: no burst */
+    near(cm__load_time(&l, 0.5), 0.2, 1e-4);
+}
+
 #define STREAM "elementwise forward relu fp32 1,1000000000"
 
 /* 8e9 bytes at nine tenths of 1e12 B/s: the memory takes all of the time. */
@@ -214,7 +234,7 @@ int main(void)
         cmocka_unit_test(no_limit_known),            cmocka_unit_test(products_over_the_limit),
         cmocka_unit_test(products_within_the_limit), cmocka_unit_test(a_slow_host_needs_no_throttling),
         cmocka_unit_test(streams_do_not_follow_the_clock), cmocka_unit_test(bandwidth_does_not_slow_down),
-        cmocka_unit_test(energy),
+        cmocka_unit_test(energy),                    cmocka_unit_test(bursts_were_throttled_too),
         cmocka_unit_test(no_clock_of_nothing),
         cmocka_unit_test(the_voltage_has_a_minimum), cmocka_unit_test(a_slow_host_leaves_idle_power),
         cmocka_unit_test(power_and_speed_follow_the_limit),
