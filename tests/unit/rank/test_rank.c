@@ -40,10 +40,10 @@ static void as_alone(const char *model, const cm_rank_entry *e)
     cm_predictor      *predictor;
     cm_prediction_info alone;
     assert_int_equal(cm_device_load(cm_device_get_info(e->device)->id, &device, NULL), CM_OK);
-    cm_load_options  load = {.fuse = cm_device_runtime(device) == CM_RUNTIME_TORCH_EAGER ? CM_FUSE_EAGER : CM_FUSE_ALL};
-    cm_train_options train = {.precision = e->precision};
-    assert_int_equal(cm_graph_load(model, &load, &forward, NULL), CM_OK);
-    assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
+    cm_step_options o = {.train.precision = e->precision};
+    assert_int_equal(cm_step_settle(model, device, &o, NULL), CM_OK);
+    assert_int_equal(cm_graph_load(model, &o.load, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o.train, &step, NULL), CM_OK);
     assert_int_equal(cm_predictor_new(step, device, NULL, &predictor, NULL), CM_OK);
     assert_int_equal(cm_predictor_at(predictor, e->prediction.batch, &alone, NULL), CM_OK);
     assert_true(alone.step_time_s == e->prediction.step_time_s);
