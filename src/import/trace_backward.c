@@ -33,6 +33,14 @@ static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }
 static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 1); }
 
+/* Rows of experts times their matrices, or for the matrices' gradients: the columns that belong to each expert. */
+static cm_poly of_grouped(cm__trace *t, const cm__trace_op *o)
+{
+    const cm__trace_tensor *a = at(t, o->in, o->n_in, 0), *b = at(t, o->in, o->n_in, 1);
+    if (!a || !b || b->rank < 1) return cm__poly_const(0);
+    return times(elements(a), b->dims[b->rank - 1], 2);
+}
+
 /* Convolutions in backward differentiate the gradient of another one. */
 static cm_poly of_forward_convolution(cm__trace *t, const cm__trace_op *o)
 {
@@ -77,6 +85,7 @@ static const struct {
 } products[] = {
     {"mm", of_mm},
     {"bmm", of_mm},
+    {"_grouped_mm", of_grouped},
     {"addmm", of_addmm},
     {"baddbmm", of_addmm},
     {"linear_backward", of_linear},

@@ -66,6 +66,26 @@ void cm__aten_baddbmm(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, y);
 }
 
+/* _grouped_mm(rows [T, K], matrices [E, K, N], ends): the rows of each expert times its matrix. How many rows an expert
+   has is data; all count as equal. Autocast does not know the operator. */
+void cm__aten_grouped_product(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__trace_tensor *y = cm__trace_out(t, o, 0);
+    int32_t                 rows = cm__trace_need(t, o, 0), matrices = cm__trace_need(t, o, 1);
+    const cm_tensor        *x = cm__t(t->g, rows), *w = cm__t(t->g, matrices);
+    cm_dim                  dims[3];
+    bool                    plain = t->g->plain;
+    if (x->rank != 2 || w->rank != 3 || y->rank != 2 || !cm__dim_div(x->dims[0], w->dims[0], &dims[1]))
+        cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "rows that the experts do not divide");
+    dims[0] = w->dims[0], dims[2] = x->dims[1];
+    t->g->plain = true;
+    int32_t apart[] = {rows, cm__trace_shape(t, 3, dims)};
+    int32_t factors[] = {cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), apart, 2, NULL, 0), matrices};
+    int32_t joined[] = {cm__emit(t->g, op, cm__trace_name(t, o), factors, 2, NULL, 0), cm__trace_shape(t, 2, y->dims)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), joined, 2, NULL, 0));
+    t->g->plain = plain;
+}
+
 /* ---- windows ---------------------------------------------------------------------------------------------------- */
 
 cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char *key, cm__attr_key to, int32_t dims,

@@ -180,6 +180,25 @@ static void bags_are_look_ups_and_a_sum(void **state)
     }
 }
 
+/* 8 rows per sample for 4 experts: a batched product, which autocast leaves alone. One row more is not divided. */
+static void experts_share_the_rows(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[3]", X("[[8,%d],5]") "," T("[4,5,6]", "fp32", "parameter") ","
+                       T("[4]", "int32", "input") "," X("[[8,%d],6]"), OP("aten::_grouped_mm", "[0,1,2]", "[3]")),
+                 more, more);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(count_of(g, "MatMul"), !more);
+        assert_int_equal(count_of(g, "Opaque"), more);
+        for (int32_t i = 0; i < g->n_nodes; i++)
+            if (g->nodes[i].op == CM_OP_MATMUL) assert_true(g->nodes[i].plain);
+        cm_graph_free(g);
+    }
+}
+
 static void channels_last_is_remembered(void **state)
 {
     (void)state;
@@ -304,6 +323,7 @@ int main(void)
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(attention_of_three_dimensions_stays_unfused),
         cmocka_unit_test(bags_are_look_ups_and_a_sum),
+        cmocka_unit_test(experts_share_the_rows),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
