@@ -31,14 +31,14 @@ const char *cm__job_time_text(const cm_job *j, double time_s)
     return cm__text_copy(j->ctx, cm__duration(buf, sizeof buf, time_s, time_s, 3));
 }
 
-/* At least `value`, with so many significant digits: who asks with the printed limit meets it. */
+/* `value` rounded up to so many significant digits, so that a question with the printed limit succeeds. */
 static double rounded_up(double value, int digits)
 {
     double last = pow(10, floor(log10(value)) - digits + 1);
     return ceil(value / last) * last;
 }
 
-/* "the deadline from 60 s to 37.1 min", with as many digits as show that it is later. */
+/* "the deadline from 60 s to 37.1 min". Uses more digits if both times would otherwise print as the same text. */
 static const char *later_text(const cm_job *j, double from_s, double to_s)
 {
     char   from[48], to[48];

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cases.py - one case: a network of a source, built for a batch size, and its training step."""
+"""cases.py - one case: a network of a source, built for a batch size, and its training step.
+
+The modules written*.py have networks as people write them. NETWORKS maps a name to a function that returns a module, a
+function of the batch size that makes the inputs, and the name of the loss. STEPS, where a module has it, maps a name to
+the precision and the batch size that the network's author chose. No network was predicted or run on a GPU before it was
+put on a list.
+"""
 import torch
 import torch.nn.functional as F
 

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""written_fifth.py - the rest of the fourth set of networks as people write them: sound, sequences, science, tables.
-
-None of them was predicted or run on a GPU before it was chosen. Each function returns a module, a function of the
-batch size that makes the inputs, and the name of the loss.
-"""
+"""written_fifth.py - the rest of the fourth set of networks as people write them: sound, sequences, science, tables. See cases.py."""
 import math
 
 import torch

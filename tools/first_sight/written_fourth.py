@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""written_fourth.py - a fourth set of networks as people write them: images, volumes, videos and points.
-
-None of them was predicted or run on a GPU before it was chosen. Each function returns a module, a function of the
-batch size that makes the inputs, and the name of the loss.
-"""
+"""written_fourth.py - a fourth set of networks as people write them: images, volumes, videos and points. See cases.py."""
 import torch
 import torch.nn.functional as F
 from torch import nn

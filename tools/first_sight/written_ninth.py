@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""written_ninth.py - more of the seventh set of networks as people write them: science, points, graphs and clicks.
-
-None of them was predicted or run on a GPU before it was chosen. Each function returns a module, a function of the
-batch size that makes the inputs, and the name of the loss. STEPS has the precision and the batch size of each step.
-"""
+"""written_ninth.py - more of the seventh set of networks as people write them: science, points, graphs and clicks. See cases.py."""
 import math
 
 import torch

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""written_seventh.py - a seventh set of networks as people write them: grids, pictures and their parts.
-
-None of them was predicted or run on a GPU before it was chosen. Each function returns a module, a function of the
-batch size that makes the inputs, and the name of the loss. STEPS has the precision and the batch size of each step.
-"""
+"""written_seventh.py - a seventh set of networks as people write them: grids, pictures and their parts. See cases.py."""
 import torch
 import torch.nn.functional as F
 from torch import nn

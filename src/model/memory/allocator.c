@@ -28,7 +28,7 @@ typedef struct free_list {
 } free_list;
 
 #define EIGHTHS 3    /* bits: a list for each eighth between two powers of two */
-#define LISTS 448u   /* for all sizes below 2^63 */
+#define LISTS 448u   /* enough lists for every size below 2^63 bytes */
 #define WORDS (LISTS / 64)
 
 typedef struct pool {

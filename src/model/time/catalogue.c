@@ -25,7 +25,7 @@ int cm__kind_of(int op, const char *variant, const char *dtype)
     static const char *const halves[] = {"bf16", "fp16", "fp8"};
     if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
     if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
-    if (op == CM__CALL_REDUCE) return strncmp(variant, "cum", 3) == 0; /* running sums are other kernels than sums */
+    if (op == CM__CALL_REDUCE) return strncmp(variant, "cum", 3) == 0; /* cumsum and sum have different kernels */
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
         if (same(dtype, halves[i])) return 1;
     return 0;

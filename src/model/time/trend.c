@@ -37,12 +37,12 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     return n;
 }
 
-/* The inputs that are not 0: words that do not apply and half of the units are. */
+/* Places of the inputs that are not 0. Most words do not apply to a call, and about half of the units of a layer are 0. */
 typedef struct used {
     int place[CM__TREND_INPUTS], count;
 } used;
 
-/* Without branches, which nobody could predict. */
+/* Branch-free: the processor could not predict which inputs are 0. */
 static inline void find_used(const float *inputs, int count, used *u)
 {
     u->count = 0;

@@ -50,7 +50,7 @@ static void a_functions_backward_is_as_recorded(void **state)
     }
 }
 
-/* ---- layers that nobody reads ------------------------------------------------------------------------------------ */
+/* ---- layers whose results are not used --------------------------------------------------------------------------- */
 
 /* The loss is the sum of x W. tanh(x W) V is not used: eager frameworks run it, and autograd stores its operands until
    the loss is known. A step with two backward passes accumulates gradients; what the last loss does not read is an

@@ -144,7 +144,8 @@ static void shared_keys_with_a_mask_stay_unfused(void **state)
     }
 }
 
-/* No fused kernel takes three dimensions. A causal mask is added to the scores then. */
+/* No fused attention kernel takes operands of three dimensions: attention is recorded as its operators, and a causal
+   mask is added to the scores. */
 static void attention_of_three_dimensions_stays_unfused(void **state)
 {
     (void)state;

@@ -127,10 +127,11 @@ static void a_normalised_input_is_computed_again_in_fp32(void **state)
     assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, relu6, CM_PRECISION_AMP_BF16, CM_LAYOUT_AUTO, 2, again), 0);
 }
 
-/* A group norm of 2 images of 8 channels and 16 pixels in 4 groups: its sums read 256 numbers and 16 parameters (136
-   elements of a copy), in rows of 32 numbers that stay on the chip; the next kernel reads them again and writes the result
-   of the ReLU. Backward sums rows of 16 pixels: 3 x 256 numbers (input, gradient, ReLU's result) and 3 x 8. The only sum
-   over columns is that of the last bias. */
+/* A group norm and a ReLU; 2 images of 8 channels and 16 pixels, 4 groups.
+   Forward: the first kernel sums rows of 32 numbers on the chip. It reads 256 numbers and 16 parameters, which is a copy
+   of 136 elements. The second kernel reads them again and writes the ReLU's result.
+   Backward: sums over rows of 16 pixels read 3 x 256 numbers (input, gradient, ReLU's result) and 3 x 8 parameters. Only
+   the bias of the last layer is a sum over columns. */
 static void group_norms_sum_first(void **state)
 {
     (void)state;
