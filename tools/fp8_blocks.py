@@ -4,9 +4,14 @@
 Recipes: bf16; tensor (a scale for each tensor, from its own largest value); delayed (from the largest value of the
 previous step; the 8-bit copies are kept for backward); row (a scale per row of each operand); row-weights (row, and the
 gradient of the weights in bf16); block (a scale per 128 elements of a row, and per 128 x 128 weights).
+
+    fp8_blocks.py FOUND.json WIDTH:RECIPE ...   measure these compiled blocks; `lasting` in a row is the time of a step
+                                                when steps follow each other for two seconds
 """
 import collections
+import json
 import statistics
+import sys
 import time
 
 import torch
@@ -189,6 +194,20 @@ def _events(count, step):
     return seconds
 
 
+def _lasting(step, seconds=2):
+    """Seconds of a step after the clock has settled: the second half of steps without pauses."""
+    first = statistics.median(_events(3, step))
+    count = max(4, int(seconds / 2 / first))
+    for _ in range(2):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        for _ in range(count):
+            step()
+        torch.cuda.synchronize()
+        took = time.perf_counter() - started
+    return took / count
+
+
 def _kernels(step):
     """{name: [seconds, launches]} of one step's kernels, longest first."""
     from centimani.bench.timers import Session
@@ -234,9 +253,10 @@ def measure(width, recipe, compiled, tokens=(4, 2048), device="cuda", repeats=12
     memory = _memory(run, x, gradient)
     seconds = _events(repeats, step)
     kernels = _kernels(step) if torch.cuda.is_available() else {}
+    lasting = {"lasting": _lasting(step)} if torch.cuda.is_available() else {}
     return {"width": width, "recipe": recipe, "compiled": compiled, "tokens": list(tokens), "layers": len(model),
             "seconds": statistics.median(seconds), "spread": [min(seconds), max(seconds)], "first_steps_s": ready,
-            "device_seconds": sum(row[0] for row in kernels.values()), **memory,
+            "device_seconds": sum(row[0] for row in kernels.values()), **lasting, **memory,
             "kernels": dict(list(kernels.items())[:40])}
 
 
@@ -251,3 +271,17 @@ def right(width=256, recipe="tensor", device="cpu"):
         y.float().pow(2).mean().backward()
         results.append((y.detach().float(), x.grad.float(), model[0].down.weight.grad.float()))
     return [((a - b).norm() / a.norm()).item() for a, b in zip(*results)]
+
+
+def main(path, *wanted):
+    found = {"torch": torch.__version__, "device": torch.cuda.get_device_name(), "blocks": []}
+    for name in wanted:
+        width, recipe = name.split(":")
+        found["blocks"].append(measure(int(width), recipe, True))
+        with open(path, "w", encoding="utf-8") as out:  # after each block, so that an interrupted run leaves the others
+            json.dump(found, out)
+        print(name, found["blocks"][-1]["device_seconds"], found["blocks"][-1]["lasting"], flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
