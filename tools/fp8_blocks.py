@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """fp8_blocks.py - transformer blocks whose linear layers multiply 8-bit operands, and their step times and memory.
 
