@@ -55,7 +55,8 @@ static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
 }
 
-/* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. */
+/* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. Branches that get
+   the same gradient have it summed once, by one kernel. */
 static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
     cm__dispatch  *d = f->d;
@@ -63,10 +64,13 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     bool           first = cm__node(d, node) == forward;
     const cm_tensor *x = cm__in(d->g, forward, 0);
     double           channels = x->rank > 1 ? (double)x->dims[1].fixed : 1;
-    cm__call_generated(d, node, d->nhwc ? "column_sum" : "long_row_sum", summed);
-    for (int i = first; d->nhwc && i < 2; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
+    int              sums = first ? 1 : 2;
+    bool             columns = d->nhwc && x->rank >= 4; /* others, like filters that are standardised, lie in rows */
+    for (int32_t next = f->later[node]; !first && next >= 0; next = f->later[next]) sums++;
+    cm__call_generated(d, node, columns ? "column_sum" : "long_row_sum", summed);
+    for (int i = 0; columns && i < sums; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
     bool divided = channels < cm__time_factors.undivided_sums;
-    if (!d->nhwc && divided) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
+    if (!columns && divided) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
@@ -138,7 +142,7 @@ static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
     int32_t norm = f->norm[kernel];
-    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[kernel]);
+    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[norm]);
     cm__call_generated(f->d, kernel, "fused", f->bytes[kernel]);
 }
 
@@ -166,9 +170,9 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
 static void emit(cm__fusing *f, int32_t kernel)
 {
     for (int32_t i = kernel; i >= 0; i = f->next[i]) emit_recomputed(f, kernel, i);
-    if (f->norm[kernel] >= 0)
-        (cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel])) ? emit_group_sums
-                                                                    : emit_sums)(f, f->norm[kernel], f->summed[kernel]);
+    bool backward = cm__node(f->d, kernel)->phase == CM_BACKWARD;
+    for (int32_t norm = f->norm[kernel]; norm >= 0; norm = backward ? -1 : f->later[norm])
+        (cm__fusing_group_norm(f, cm__node(f->d, norm)) ? emit_group_sums : emit_sums)(f, norm, f->summed[norm]);
     cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])

@@ -103,7 +103,8 @@ bool cm__fusing_group_norm(const cm__fusing *f, const cm_node *n)
 /* A norm with sums over more than a row: a batch norm that computes its statistics from the batch, a group norm. */
 static bool needs_sums(const cm__fusing *f, const cm_node *n)
 {
-    bool batch_norm = f->d->trains && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
+    bool itself = cm__class(n) == CM_CLASS_NORM; /* not a sum of gradients */
+    bool batch_norm = f->d->trains && itself && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
     return batch_norm || cm__fusing_group_norm(f, n);
 }
 
@@ -146,13 +147,31 @@ static int32_t producer_of(const cm__fusing *f, const cm_node *n, int32_t k)
     return n->inputs[k] < 0 ? -1 : cm__t(g, cm__t(g, n->inputs[k])->storage)->producer;
 }
 
+/* Whether a node reads what its kernel computes after sums. */
+static bool reads_after_sums(const cm__fusing *f, int32_t kernel, const cm_node *n)
+{
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = producer_of(f, n, k);
+        if (from >= 0 && f->kernel[from] == kernel && from >= f->norm[kernel]) return true;
+    }
+    return false;
+}
+
+/* Several branches that end in batch norms get the same gradient: generated code sums for all of them at once. */
+static bool shares_gradient(const cm__fusing *f, int32_t kernel, const cm_node *n)
+{
+    bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && !cm__fusing_group_norm(f, n);
+    return generated && !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel])) && !reads_after_sums(f, kernel, n);
+}
+
 /* Operators before the sums of a batch norm would be computed twice: for the sums, and again after them. That pays off
    only in backward, where they are gradients of activations. */
 static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
 {
     cm_poly size = size_of(f->d->g, n);
     if (f->d->g->nodes[kernel].phase != n->phase) return false;
-    if (needs_sums(f, n) && (n->phase != CM_BACKWARD || f->norm[kernel] >= 0)) return false;
+    if (needs_sums(f, n) && n->phase != CM_BACKWARD) return false;
+    if (needs_sums(f, n) && f->norm[kernel] >= 0 && !shares_gradient(f, kernel, n)) return false;
     if (adds_columns(f->d, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
     return cm__same_size(f->size[kernel], size) || (f->by_row[kernel] && cm__same_size(f->rows[kernel], size));
 }
@@ -209,6 +228,14 @@ static void append(cm__fusing *f, int32_t kernel, int32_t first)
     f->next[last] = first;
 }
 
+/* Appends nodes that need sums to those of a kernel. */
+static void add_norms(cm__fusing *f, int32_t kernel, int32_t first)
+{
+    int32_t *last = &f->norm[kernel];
+    while (*last >= 0) last = &f->later[*last];
+    *last = first;
+}
+
 /* All of `other` becomes part of `kernel`. */
 static void merge(cm__fusing *f, int32_t kernel, int32_t other)
 {
@@ -218,13 +245,30 @@ static void merge(cm__fusing *f, int32_t kernel, int32_t other)
     f->columns[kernel] |= f->columns[other];
     f->long_rows[kernel] |= f->long_rows[other];
     if (f->by_row[other]) f->rows[kernel] = f->rows[other];
-    if (f->norm[other] >= 0) f->norm[kernel] = f->norm[other];
+    add_norms(f, kernel, f->norm[other]);
 }
 
+/* In forward, generated code normalises several branches where they are added up; each has sums of its own. */
 static bool mergeable(const cm__fusing *f, int32_t a, int32_t b)
 {
     bool rows = f->by_row[a] || f->by_row[b], columns = f->columns[a] || f->columns[b];
-    return a != b && f->level[a] == f->level[b] && !(rows && columns) && (f->norm[a] < 0 || f->norm[b] < 0);
+    bool forward = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && cm__node(f->d, a)->phase == CM_FORWARD;
+    return a != b && f->level[a] == f->level[b] && !(rows && columns) &&
+           (forward || f->norm[a] < 0 || f->norm[b] < 0);
+}
+
+/* Elementwise operators whose result this node alone reads: they can wait until it runs. So can a norm of forward, whose
+   sums are another kernel. */
+static bool can_wait(const cm__fusing *f, int32_t kernel)
+{
+    bool sums = f->norm[kernel] >= 0 && (f->d->runtime != CM_RUNTIME_TORCH_COMPILE || cm__node(f->d, kernel)->phase != CM_FORWARD);
+    if (f->by_row[kernel] || f->columns[kernel] || sums) return false;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        const cm_node *n = cm__node(f->d, i);
+        for (int32_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] >= 0 && f->uses[cm__t(f->d->g, n->outputs[k])->storage] > 1) return false;
+    }
+    return true;
 }
 
 /* Merges the kernels of all producers that suit; returns the first of them. */
@@ -232,24 +276,13 @@ static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
 {
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
+        if (other >= 0 && f->level[other] < f->level[kernel] && can_wait(f, other)) f->level[other] = f->level[kernel];
         if (other < 0 || !joins(f, n, k, other) || !mergeable(f, kernel, other)) continue;
         int32_t first = kernel < other ? kernel : other, second = kernel < other ? other : kernel;
         merge(f, first, second);
         kernel = first;
     }
     return kernel;
-}
-
-/* Elementwise operators whose result this node alone reads: they can wait until it runs. */
-static bool can_wait(const cm__fusing *f, int32_t kernel)
-{
-    if (f->by_row[kernel] || f->columns[kernel] || f->norm[kernel] >= 0) return false;
-    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
-        const cm_node *n = cm__node(f->d, i);
-        for (int32_t k = 0; k < n->n_outputs; k++)
-            if (n->outputs[k] >= 0 && f->uses[cm__t(f->d->g, n->outputs[k])->storage] > 1) return false;
-    }
-    return true;
 }
 
 /* A kernel of the same level and size that reads one of the node's inputs: both are made one, so that it is read once.
@@ -297,7 +330,7 @@ static void place(cm__fusing *f, int32_t node)
         f->long_rows[kernel] |= row_length(f, n) > CM__LONGEST_ROW;
     }
     if (adds_columns(f->d, n)) f->columns[kernel] = true;
-    if (needs_sums(f, n)) f->norm[kernel] = node;
+    if (needs_sums(f, n)) add_norms(f, kernel, node);
 }
 
 /* A library call needs no level of its own: what reads its result does. */
@@ -326,6 +359,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
                       .long_rows = cm__alloc_array(ctx, nodes, sizeof *f->long_rows),
                       .strided = cm__alloc_array(ctx, nodes, sizeof *f->strided),
+                      .later = cm__alloc_array(ctx, nodes, sizeof *f->later),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
                       .uses = cm__alloc_array(ctx, tensors, sizeof *f->uses),
                       .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),
@@ -341,7 +375,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
         for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++)
             if (g->nodes[i].inputs[k] >= 0) f->uses[cm__t(g, g->nodes[i].inputs[k])->storage]++;
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        f->kernel[i] = f->norm[i] = f->next[i] = -1;
+        f->kernel[i] = f->norm[i] = f->later[i] = f->next[i] = -1;
         if (compiles(d, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
         else f->level[i] = level_of_call(f, &g->nodes[i]);
     }

@@ -23,6 +23,7 @@ typedef struct cm__fusing {
     bool         *long_rows; /* per kernel that reduces rows: they do not fit into registers */
     bool         *strided; /* per kernel that reduces rows: neighbours in a row of an operand lie apart */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
+    int32_t      *later;   /* per node that needs sums: the next one in its kernel; -1: none */
     int32_t      *uses;    /* per tensor (by storage): nodes that read it */
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
     bool         *library; /* per tensor (by storage): read by a library call of backward */
@@ -33,7 +34,7 @@ typedef struct cm__fusing {
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
     cm_poly      *taken;   /* per tensor (by storage): bytes that the kernel named by `reader` reads of it */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
-    cm_poly      *summed;  /* per kernel with `norm`: bytes that the sums read */
+    cm_poly      *summed;  /* per node that needs sums: bytes that they read; in backward the first has those of all */
 } cm__fusing;
 
 /* Decides kernel, next and what follows from them; `strided` and the members from `outside` on are empty. */

@@ -241,9 +241,28 @@ static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
         cm_poly          wide = cm__poly_scale(cm_tensor_elements(t), 4);
         cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm__fusing_bytes(f->d->g, base), -1));
         if (cm_dtype_size(t->dtype) >= 4) continue;
-        f->summed[kernel] = cm__poly_add(f->summed[kernel], more);
+        f->summed[f->norm[kernel]] = cm__poly_add(f->summed[f->norm[kernel]], more);
         f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(more, wide));
     }
+}
+
+/* The last node of a kernel that needs sums; -1: none. */
+static int32_t last_norm(const cm__fusing *f, int32_t kernel)
+{
+    int32_t last = f->norm[kernel];
+    while (last >= 0 && f->later[last] >= 0) last = f->later[last];
+    return last;
+}
+
+/* The node whose sums read what node i of a kernel reads; -1: none. In forward a norm's sums read its input alone; in
+   backward they compute all that comes before the last norm. Other nodes of forward are in the kernel because they read
+   its result. */
+static int32_t sums_of(const cm__fusing *f, int32_t kernel, int32_t i)
+{
+    if (cm__node(f->d, kernel)->phase == CM_BACKWARD) return i <= last_norm(f, kernel) ? f->norm[kernel] : -1;
+    for (int32_t norm = f->norm[kernel]; norm >= 0; norm = f->later[norm])
+        if (norm == i) return norm;
+    return -1;
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------------------------- */
@@ -288,10 +307,11 @@ static void add_arithmetic(cm__fusing *f, int32_t kernel)
     cm_poly all = cm__poly_const(0), before = all;
     for (int32_t i = kernel; i >= 0; i = f->next[i]) {
         all = cm__poly_add(all, arithmetic_of(f, i));
-        if (i <= f->norm[kernel]) before = all;
+        if (sums_of(f, kernel, i) >= 0) before = all;
     }
     f->bytes[kernel] = with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
-    f->summed[kernel] = with_arithmetic(f->summed[kernel], before, false);
+    cm_poly *summed = f->norm[kernel] < 0 ? NULL : &f->summed[f->norm[kernel]];
+    if (summed) *summed = with_arithmetic(*summed, before, false);
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -306,7 +326,8 @@ void cm__fusing_add_traffic(cm__fusing *f)
             cm_poly again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
             cm_poly other = cm__poly_add(bytes_written(f, i), again);
             f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
-            if (i <= f->norm[kernel]) f->summed[kernel] = cm__poly_add(f->summed[kernel], in);
+            int32_t of = sums_of(f, kernel, i);
+            if (of >= 0) f->summed[of] = cm__poly_add(f->summed[of], in);
         }
         bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->kernel[kernel] == kernel;
         bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD &&
