@@ -201,6 +201,15 @@ static void store_gradients(cm__dispatch *d, int32_t node)
             cm__call_as_image(d, node, n->outputs[k], false);
 }
 
+/* PyTorch fills the gradients of outputs that the caller drops. */
+static void fill_zeros(cm__dispatch *d)
+{
+    for (int32_t k = 0; d->runtime == CM_RUNTIME_TORCH_COMPILE && d->trains && k < d->g->n_outputs; k++) {
+        int32_t base = cm__zero_gradient(d->g, k) ? cm__t(d->g, d->g->outputs[k])->storage : -1;
+        if (base >= 0) cm__call_over(d, cm__t(d->g, base)->producer, "fill", -1, -1, base);
+    }
+}
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
@@ -211,4 +220,5 @@ void cm__dispatch_fused(cm__dispatch *d)
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
         if (d->from_rows) store_gradients(d, i);
     }
+    fill_zeros(d);
 }

@@ -108,8 +108,18 @@ static bool needs_sums(const cm__fusing *f, const cm_node *n)
     return batch_norm || cm__fusing_group_norm(f, n);
 }
 
+/* The gradient of a loss by words: its sum over a row is that of one label, so that logits are read once. */
+static bool is_loss_gradient(const cm__fusing *f, const cm_node *n)
+{
+    if (n->phase != CM_BACKWARD || f->d->runtime != CM_RUNTIME_TORCH_COMPILE) return false;
+    int32_t from = cm__has(n, 0) ? cm__t(f->d->g, cm__t(f->d->g, n->inputs[0])->storage)->producer : -1;
+    bool    spread = n->op == CM_OP_SOFTMAX_GRAD && from >= 0 && cm__node(f->d, from)->op == CM_OP_LOSS_GRAD;
+    return spread || cm__forward_of(f->d, n)->op == CM_OP_CROSS_ENTROPY;
+}
+
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
+    if (is_loss_gradient(f, n)) return false;
     bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
     bool row_norm = cm__class(n) == CM_CLASS_NORM && !batch_norm && !cm__fusing_group_norm(f, n);
     return (reduces(n) && !adds_columns(f->d, n)) || row_norm;

@@ -51,6 +51,10 @@ void cm__fusing_add_traffic(cm__fusing *fusing);
    per row instead of them. -1: the tensor is no such probabilities, or they have another use. */
 int32_t cm__fusing_logits(const cm_graph *graph, int32_t tensor);
 
+/* Whether output k of a model gets a gradient of zeros: autograd makes one for each result of compiled code, also for
+   logits that the caller drops because the model returns its loss with them. */
+bool cm__zero_gradient(const cm_graph *graph, int32_t k);
+
 /* Bytes of a tensor in generated code: places in a pool's window have one byte each instead of eight. */
 cm_poly cm__fusing_bytes(const cm_graph *graph, int32_t tensor);
 

@@ -26,6 +26,17 @@ int32_t cm__fusing_logits(const cm_graph *g, int32_t tensor)
     return cast && cast->op == CM_OP_CAST ? cast->inputs[0] : logits;
 }
 
+/* What the training script computes from an output gives it a gradient of its own. */
+bool cm__zero_gradient(const cm_graph *g, int32_t k)
+{
+    int32_t base = g->own_loss && k > 0 ? cm__t(g, g->outputs[k])->storage : -1;
+    if (base < 0 || cm__t(g, base)->producer < 0 || !cm__is_float(cm__t(g, base)->dtype)) return false;
+    for (int32_t i = cm__t(g, base)->producer + 1; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
+        for (int32_t j = 0; !g->nodes[i].view && !g->nodes[i].outside && j < g->nodes[i].n_inputs; j++)
+            if (g->nodes[i].inputs[j] >= 0 && cm__t(g, g->nodes[i].inputs[j])->storage == base) return true;
+    return false;
+}
+
 /* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
 static void find_outside(cm__fusing *f)
 {
@@ -168,6 +179,18 @@ static bool is_contended(const cm_graph *g, const cm_node *n)
     return many && cm__poly_at(&table, 2) == cm__poly_at(&table, 1);
 }
 
+/* A softmax over long rows takes the same time per element in all types: what it reads counts as 4 bytes. */
+static double online_softmax(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    const cm_graph  *g = f->d->g;
+    const cm_tensor *x = cm__in(g, forward, 0);
+    int32_t          from = cm__t(g, x->storage)->producer;
+    bool             cast = from >= 0 && g->nodes[from].op == CM_OP_CAST && cm__has(&g->nodes[from], 0);
+    cm_poly          bytes = cm__fusing_bytes(g, cast ? g->nodes[from].inputs[0] : n->inputs[0]), all = cm_tensor_elements(x);
+    bool             long_rows = x->rank && x->dims[x->rank == 2 ? 1 : x->rank - 1].fixed > CM__LONGEST_ROW;
+    return n == forward && long_rows ? 4 - cm__poly_at(&bytes, 1) / cm__poly_at(&all, 1) : 0;
+}
+
 static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     return n != forward && is_contended(f->d->g, n) ? cm__time_factors.atomic_add_contended : 0;
@@ -193,7 +216,8 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
 {
     static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
         [CM_OP_MAX_POOL] = pool,          [CM_OP_AVERAGE_POOL] = pool, [CM_OP_POOL_GRAD] = pool,
-        [CM_OP_RESIZE_GRAD] = resized, [CM_OP_GATHER_GRAD] = gathered};
+        [CM_OP_RESIZE_GRAD] = resized,    [CM_OP_GATHER_GRAD] = gathered, [CM_OP_CROSS_ENTROPY] = online_softmax,
+        [CM_OP_LOG_SOFTMAX] = online_softmax};
     const cm_node *n = cm__node(f->d, node);
     bool           generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
     double         bytes = generated && rules[n->op] ? rules[n->op](f, n, cm__forward_of(f->d, n)) : 0;
@@ -316,6 +340,31 @@ static void add_arithmetic(cm__fusing *f, int32_t kernel)
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
 
+/* The kernel that adds zeros to an output's gradient: the first of backward that reads the output. */
+static int32_t reader_in_backward(const cm__fusing *f, int32_t base)
+{
+    const cm_graph *g = f->d->g;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        for (int32_t k = 0; n->phase == CM_BACKWARD && f->kernel[i] >= 0 && k < n->n_inputs; k++) {
+            int32_t logits = n->inputs[k] < 0 ? -1 : cm__fusing_logits(g, n->inputs[k]);
+            int32_t read = logits >= 0 ? logits : n->inputs[k];
+            if (read >= 0 && cm__fusing_base(f, read) == base) return f->kernel[i];
+        }
+    }
+    return -1;
+}
+
+static void add_zeros(cm__fusing *f)
+{
+    const cm_graph *g = f->d->g;
+    for (int32_t k = 0; f->d->runtime == CM_RUNTIME_TORCH_COMPILE && f->d->trains && k < g->n_outputs; k++) {
+        int32_t base = cm__zero_gradient(g, k) ? cm__fusing_base(f, g->outputs[k]) : -1;
+        int32_t kernel = base < 0 ? -1 : reader_in_backward(f, base);
+        if (kernel >= 0) f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__fusing_bytes(g, base));
+    }
+}
+
 /* Kernel by kernel, so that each counts a tensor once. */
 void cm__fusing_add_traffic(cm__fusing *f)
 {
@@ -335,4 +384,5 @@ void cm__fusing_add_traffic(cm__fusing *f)
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
     }
+    add_zeros(f);
 }

@@ -123,6 +123,30 @@ static void forget_spread(cm_footprint *f, const int32_t *piece_of, int32_t node
     if (cast && cast->op == CM_OP_CAST) never_made(wide); /* in 16 bits it is written */
 }
 
+/* The gradient of a loss that is narrowed next is written in 16 bits only. */
+static void forget_wide_gradient(cm_footprint *f, const int32_t *piece_of, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    bool           loss = n->phase == CM_BACKWARD && n->source >= 0 && cm__fusible(f->step, n) &&
+                f->step->nodes[n->source].op == CM_OP_CROSS_ENTROPY;
+    cm__piece     *x = loss ? piece_at(f, piece_of, n->outputs[0]) : NULL;
+    const cm_node *next = x && x->dies < f->n_nodes && x->born == node ? &f->step->nodes[x->dies] : NULL;
+    if (next && next->op == CM_OP_CAST) never_made(x);
+}
+
+/* Zeros beside the gradients of a model's outputs, from the start of backward until the outputs are read. */
+static void add_zeros(cm_footprint *f, const int32_t *piece_of)
+{
+    const cm_graph *g = f->step;
+    int32_t         first = 0;
+    while (first < f->n_nodes && g->nodes[first].phase == CM_FORWARD) first++;
+    for (int32_t k = 0; first < f->n_nodes && k < g->n_outputs; k++) {
+        cm__piece *x = cm__zero_gradient(g, k) ? piece_at(f, piece_of, g->outputs[k]) : NULL;
+        if (!x || x->born < 0) continue;
+        f->pieces[f->n_pieces++] = (cm__piece){x->bytes, x->tensor, first, first + 1, CM_CATEGORY_INPUT_OUTPUT};
+    }
+}
+
 /* Generated pools store the place in the window, in one byte. */
 static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t node)
 {
@@ -139,8 +163,10 @@ void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
     for (int32_t i = 0; i < f->n_nodes; i++) {
         forget_probabilities(f, piece_of, i);
         forget_spread(f, piece_of, i);
+        forget_wide_gradient(f, piece_of, i);
         shrink_indices(f, piece_of, i);
     }
     for (int32_t i = f->n_nodes - 1; i >= 0; i--)
         if (is_recomputable(f->step, &f->step->nodes[i])) forget(f, piece_of, &r, i);
+    add_zeros(f, piece_of);
 }
