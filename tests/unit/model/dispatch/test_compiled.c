@@ -179,6 +179,21 @@ static void an_enlarged_image_computes_what_it_reads(void **state)
                    "gemm forward nt-bias fp32 1,2,4,512"));
 }
 
+/* Two branches that end in norms and are added up: one kernel normalises both, 2 x 8 x 16 numbers each, and writes the
+   activation. In backward both get the activation's gradient: one kernel sums it and its products with both inputs, one
+   makes both results; the third adds up the gradients of what both branches read. A norm after a norm is not part of its
+   sums. */
+static void branches_are_summed_together(void **state)
+{
+    (void)state;
+    static const char both[] = "input x 8 4 4\nconv 8 1 bias=off as y\nconv 8 1 bias=off from y\nbn as a\n"
+                               "conv 8 3 pad=1 bias=off from y\nbn\nadd . a\nrelu\nflatten\nlinear 4\n";
+    static const char apart[] = "input x 8 4 4\nconv 8 1 bias=off\nbn\nrelu\nbn\nrelu\nflatten\nlinear 4\n";
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, both, CM_LAYOUT_NCHW, 2, "long_row_sum"), 3);
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, both, CM_LAYOUT_NCHW, 2, "fused"), 3);
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, apart, CM_LAYOUT_NCHW, 2, "long_row_sum"), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
@@ -193,6 +208,7 @@ int main(void)
                                        cmocka_unit_test(group_norms_sum_first),
                                        cmocka_unit_test(converted_filters_have_copied_gradients),
                                        cmocka_unit_test(rows_of_channels_first_are_strided),
-                                       cmocka_unit_test(an_enlarged_image_computes_what_it_reads)};
+                                       cmocka_unit_test(an_enlarged_image_computes_what_it_reads),
+                                       cmocka_unit_test(branches_are_summed_together)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

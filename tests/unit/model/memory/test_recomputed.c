@@ -82,11 +82,20 @@ static void probabilities_of_a_compiled_loss_are_not_stored(void **state)
     assert_true(outside - inside > 0.9 * 4 * 64 * 4096);
 }
 
+/* Logits that the model returns with its loss get a gradient of zeros: 64 x 4,096 numbers. */
+static void dropped_outputs_have_zeros(void **state)
+{
+    (void)state;
+    double alone = peak_of_trace(CLASSIFIER("[6]")), both = peak_of_trace(CLASSIFIER("[6,4]"));
+    assert_true(both - alone > 0.95 * 4 * 64 * 4096 && both - alone < 1.05 * 4 * 64 * 4096);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(modes_store_the_same),
                                        cmocka_unit_test(a_batch_norm_is_computed_again),
                                        cmocka_unit_test(inputs_of_libraries_are_stored),
-                                       cmocka_unit_test(probabilities_of_a_compiled_loss_are_not_stored)};
+                                       cmocka_unit_test(probabilities_of_a_compiled_loss_are_not_stored),
+                                       cmocka_unit_test(dropped_outputs_have_zeros)};
     return cmocka_run_group_tests(tests, begin, end);
 }
