@@ -55,8 +55,8 @@ static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
 }
 
-/* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. Branches that get
-   the same gradient have it summed once, by one kernel. */
+/* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. Branches that
+   get the same gradient have it summed once, by one kernel. */
 static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
     cm__dispatch  *d = f->d;

@@ -267,11 +267,12 @@ static bool mergeable(const cm__fusing *f, int32_t a, int32_t b)
            (forward || f->norm[a] < 0 || f->norm[b] < 0);
 }
 
-/* Elementwise operators whose result this node alone reads: they can wait until it runs. So can a norm of forward, whose
+/* Elementwise operators whose result this node alone reads: they can wait until it runs. So can a norm of forward: its
    sums are another kernel. */
 static bool can_wait(const cm__fusing *f, int32_t kernel)
 {
-    bool sums = f->norm[kernel] >= 0 && (f->d->runtime != CM_RUNTIME_TORCH_COMPILE || cm__node(f->d, kernel)->phase != CM_FORWARD);
+    bool forward = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && cm__node(f->d, kernel)->phase == CM_FORWARD;
+    bool sums = f->norm[kernel] >= 0 && !forward;
     if (f->by_row[kernel] || f->columns[kernel] || sums) return false;
     for (int32_t i = kernel; i >= 0; i = f->next[i]) {
         const cm_node *n = cm__node(f->d, i);
@@ -375,6 +376,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .outside = cm__alloc_array(ctx, tensors, sizeof *f->outside),
                       .library = cm__alloc_array(ctx, tensors, sizeof *f->library),
                       .again = cm__alloc_array(ctx, tensors, sizeof *f->again),
+                      .back = cm__alloc_array(ctx, tensors, sizeof *f->back),
                       .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
                       .reads = cm__alloc_array(ctx, tensors, sizeof *f->reads),
                       .seen = cm__alloc_array(ctx, tensors, sizeof *f->seen),

@@ -27,6 +27,7 @@ typedef struct cm__fusing {
     int32_t      *uses;    /* per tensor (by storage): nodes that read it */
     bool         *outside; /* per tensor (by storage): read by a node outside its kernel */
     bool         *library; /* per tensor (by storage): read by a library call of backward */
+    bool         *back;    /* per tensor (by storage): read in backward */
     int32_t      *again;   /* per tensor (by storage): kernel of backward before which it is computed again, plus one */
     int32_t      *reader;  /* per tensor (by storage): last kernel that was found to read it, plus one */
     /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */

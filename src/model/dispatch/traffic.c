@@ -37,21 +37,45 @@ bool cm__zero_gradient(const cm_graph *g, int32_t k)
     return false;
 }
 
+/* An activation that backward computes again where it reads it, instead of storing it (model/memory/recomputed.c): an
+   elementwise function of what backward reads anyway, like that of a gate. */
+static bool is_remade(const cm__fusing *f, int32_t base)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         from = cm__t(g, base)->producer;
+    const cm_node  *n = from < 0 || f->kernel[from] < 0 ? NULL : &g->nodes[from];
+    if (!n || n->phase != CM_FORWARD || cm__class(n) != CM_CLASS_ELEMENTWISE || n->op == CM_OP_DROPOUT) return false;
+    if (f->d->runtime != CM_RUNTIME_TORCH_COMPILE || f->outside[base] || f->library[base]) return false;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t read = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
+        int32_t made = read < 0 ? -1 : cm__t(g, read)->producer;
+        if (made >= 0 && !(f->back[read] && (f->kernel[made] < 0 || f->outside[read]))) return false;
+    }
+    return true;
+}
+
+static void mark_outside(cm__fusing *f, const cm_node *n, int32_t node, int32_t k)
+{
+    int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
+    int32_t from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+    if (base < 0 || (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0)) return;
+    bool other = from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[node]);
+    if (other && !(n->phase == CM_BACKWARD && is_remade(f, base))) f->outside[base] = true;
+}
+
 /* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
 static void find_outside(cm__fusing *f)
 {
     const cm_graph *g = f->d->g;
-    for (int32_t i = 0; i < g->n_nodes; i++) {
-        const cm_node *n = &g->nodes[i];
-        for (int32_t k = 0; !n->view && k < n->n_inputs; k++) {
-            int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
-            int32_t from = base < 0 ? -1 : cm__t(g, base)->producer;
-            if (base >= 0 && n->phase == CM_BACKWARD && cm__fusing_logits(g, n->inputs[k]) >= 0) continue;
-            if (from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[i])) f->outside[base] = true;
-            if (base >= 0 && n->phase == CM_BACKWARD && f->kernel[i] < 0) f->library[base] = true;
-        }
-    }
     for (int32_t i = 0; i < g->n_outputs; i++) f->outside[cm__fusing_base(f, g->outputs[i])] = true;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && g->nodes[i].phase == CM_BACKWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t base = g->nodes[i].inputs[k] < 0 ? -1 : cm__fusing_base(f, g->nodes[i].inputs[k]);
+            if (base >= 0) f->back[base] = true;
+            if (base >= 0 && f->kernel[i] < 0) f->library[base] = true;
+        }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++) mark_outside(f, &g->nodes[i], i, k);
 }
 
 cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
@@ -84,19 +108,33 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
 
 static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
 
-/* Bytes of input k that the kernel has not read yet. Several views of a tensor may cover it, but no more than that. */
-static cm_poly newly_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
+static cm_poly newly_read(cm__fusing *f, int32_t tensor, cm_poly part, int32_t kernel)
 {
-    const cm_graph *g = f->d->g;
-    int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
-    int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
-    cm_poly         all = cm__fusing_bytes(g, base);
-    cm_poly         before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
-    cm_poly         part = looked_up(g, n, k) ? cm_tensor_bytes(cm__t(g, n->outputs[0])) : cm__fusing_read(g, tensor);
+    int32_t base = cm__fusing_base(f, tensor);
+    cm_poly all = cm__fusing_bytes(f->d->g, base);
+    cm_poly before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
     if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
     f->seen[tensor] = f->reader[base] = kernel + 1;
     f->taken[base] = smaller(all, cm__poly_add(before, part));
     return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
+}
+
+/* What a kernel reads for input k of one of its nodes. */
+static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
+    int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
+    cm_poly         sum = cm__poly_const(0);
+    if (looked_up(g, n, k)) return newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
+    if (n->phase != CM_BACKWARD || !is_remade(f, base))
+        return newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
+    const cm_node *made = &g->nodes[cm__t(g, base)->producer];
+    for (int32_t i = 0; i < made->n_inputs; i++)
+        if (made->inputs[i] >= 0)
+            sum = cm__poly_add(sum, newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
+    return sum;
 }
 
 /* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels
@@ -118,7 +156,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
         if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* the image: only its shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
-        bytes = cm__poly_add(bytes, newly_read(f, n, k, f->kernel[node]));
+        bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
     }
     return bytes;
 }
@@ -186,7 +224,8 @@ static double online_softmax(const cm__fusing *f, const cm_node *n, const cm_nod
     const cm_tensor *x = cm__in(g, forward, 0);
     int32_t          from = cm__t(g, x->storage)->producer;
     bool             cast = from >= 0 && g->nodes[from].op == CM_OP_CAST && cm__has(&g->nodes[from], 0);
-    cm_poly          bytes = cm__fusing_bytes(g, cast ? g->nodes[from].inputs[0] : n->inputs[0]), all = cm_tensor_elements(x);
+    cm_poly          bytes = cm__fusing_bytes(g, cast ? g->nodes[from].inputs[0] : n->inputs[0]);
+    cm_poly          all = cm_tensor_elements(x);
     bool             long_rows = x->rank && x->dims[x->rank == 2 ? 1 : x->rank - 1].fixed > CM__LONGEST_ROW;
     return n == forward && long_rows ? 4 - cm__poly_at(&bytes, 1) / cm__poly_at(&all, 1) : 0;
 }
