@@ -3,8 +3,8 @@
 
 The modules written*.py have networks as people write them. NETWORKS maps a name to a function that returns a module, a
 function of the batch size that makes the inputs, and the name of the loss. STEPS, where a module has it, maps a name to
-the precision and the batch size that the network's author chose. No network was predicted or run on a GPU before it was
-put on a list.
+the precision and the batch size that the network's author chose, and in newer modules to the layout and the optimizer.
+No network was predicted or run on a GPU before it was put on a list.
 """
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,9 @@ import generated
 import layers
 import written
 import written_eighth
+import written_eleventh
 import written_fifth
+import written_fourteenth
 import written_fourth
 import written_more
 import written_ninth
@@ -21,13 +23,18 @@ import written_seventh
 import written_sixth
 import written_tenth
 import written_third
+import written_thirteenth
+import written_twelfth
 import zoo
 
 WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth,
-                                     written_seventh, written_eighth, written_ninth, written_tenth)
+                                     written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh,
+                                     written_twelfth, written_thirteenth, written_fourteenth)
            for name, make in module.NETWORKS.items()}
-STEPS = {"written:" + name: step for module in (written_seventh, written_eighth, written_ninth, written_tenth)
-         for name, step in module.STEPS.items()}  # precision and batch size that a network's author gave
+STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
+         for module in (written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh, written_twelfth,
+                        written_thirteenth, written_fourteenth)
+         for name, step in module.STEPS.items()}
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
 

@@ -7,7 +7,7 @@
 NAMES.txt has one "source:network" per line. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
 `list` draws a precision, a layout and an aimed kernel time for each network from the seed, takes the power of two as
 batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it. Networks in
-cases.STEPS have their own precision and batch size instead.
+cases.STEPS have their own precision, batch size, layout and optimizer instead.
 
     python3 tools/first_sight/predict.py compiled NAMES.txt FOLDER PROGRAM -o LIST.tsv [--seed N]
     python3 tools/first_sight/predict.py again LIST.tsv FOLDER PROGRAM -o NEW.tsv
@@ -56,7 +56,18 @@ def capture_one(name, path):
     trace.save(path)
 
 
+def step_of(name):
+    """Precision, batch size, layout and optimizer that the author of a written network gave; None without them."""
+    if not name.startswith("written:"):
+        return None
+    import cases
+    return cases.STEPS.get(name)
+
+
 def optimizer_of(name):
+    step = step_of(name)
+    if step:
+        return step[3]
     if name.startswith(("timm", "torchvision", "generated:cnn")):
         return "momentum"
     return "adam" if name.startswith(("generated:unet", "generated:fno", "generated:graph", "written")) else "adamw"
@@ -103,16 +114,13 @@ def chosen(args, name, seed, aims, most_bytes):
 
 
 def given(args, name):
-    """The same for the precision and batch size that the author of a written network gave; None without them."""
-    if not name.startswith("written:"):
+    """The same for the step that the author of a written network gave; None without it."""
+    step = step_of(name)
+    if step is None:
         return None
-    import cases
-    precision, batch = cases.STEPS.get(name, (None, None))
-    if batch is None:
-        return None
-    optimizer = optimizer_of(name)
-    p = asked(args.program, file_of(args.folder, name), args.device, batch, precision, "nchw", optimizer)
-    return (precision, "nchw", optimizer, batch, p) if p else None
+    precision, batch, layout, optimizer = step
+    p = asked(args.program, file_of(args.folder, name), args.device, batch, precision, layout, optimizer)
+    return (precision, layout, optimizer, batch, p) if p else None
 
 
 def row_of(args, name, seed):

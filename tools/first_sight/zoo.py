@@ -3,6 +3,8 @@
 
 Each function returns a module, a function of the batch size that makes the inputs, and the name of the loss.
 """
+import functools
+
 import torch
 
 
@@ -42,6 +44,17 @@ def seen(channels, size):
 
 def pairs(source, target):
     return lambda config: (lambda b: {"input_ids": ids(b, source), "labels": ids(b, target)})
+
+
+def spoken(samples, said=0):
+    """Samples of sound with a class, or with the ids of what was said."""
+    return lambda config: (lambda b: {"input_values": torch.zeros(b, samples),
+                                      "labels": ids(b, said) if said else torch.zeros(b, dtype=torch.int64)})
+
+
+def matched(seq, size):
+    """Texts and pictures for a contrastive loss."""
+    return lambda config: (lambda b: {"input_ids": ids(b, seq), "pixel_values": torch.zeros(b, 3, size, size)})
 
 
 SMALL = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 2048, "vocab_size": 32000}
@@ -219,7 +232,64 @@ TRANSFORMERS = {
     "whisper-class": ("WhisperConfig", "WhisperForAudioClassification", {"d_model": 768, "encoder_layers": 8, "encoder_attention_heads": 12, "encoder_ffn_dim": 3072}, lambda c: (lambda b: {"input_features": torch.zeros(b, 80, 3000), "labels": torch.zeros(b, dtype=torch.int64)})),
     "vilt": ("ViltConfig", "ViltForMaskedLM", {"num_hidden_layers": 8}, lambda c: (lambda b: {"input_ids": ids(b, 40), "pixel_values": torch.zeros(b, 3, 384, 384), "labels": ids(b, 40)})),
     "informer": ("InformerConfig", "InformerForPrediction", {"context_length": 336, "prediction_length": 96, "num_time_features": 4, "d_model": 256, "encoder_layers": 3, "decoder_layers": 2, "encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024}, lambda c: (lambda b: {"past_values": torch.zeros(b, 343), "past_time_features": torch.zeros(b, 343, 4), "past_observed_mask": torch.ones(b, 343), "future_values": torch.zeros(b, 96), "future_time_features": torch.zeros(b, 96, 4)})),
+    "qwen3-moe": ("Qwen3MoeConfig", "Qwen3MoeForCausalLM", {**GROUPED, "num_hidden_layers": 4, "head_dim": 64,
+        "moe_intermediate_size": 384, "num_experts": 16, "num_experts_per_tok": 4}, language(1024)),
+    "deepseek-v3": ("DeepseekV3Config", "DeepseekV3ForCausalLM", {**SMALL, "num_hidden_layers": 4,
+        "num_key_value_heads": 12, "moe_intermediate_size": 512, "n_routed_experts": 16, "num_experts_per_tok": 4,
+        "n_group": 4, "topk_group": 2, "q_lora_rank": 384, "kv_lora_rank": 192, "qk_nope_head_dim": 64,
+        "qk_rope_head_dim": 32, "v_head_dim": 64, "first_k_dense_replace": 1}, language(768)),
+    "granite-moe": ("GraniteMoeConfig", "GraniteMoeForCausalLM", {**GROUPED, "num_hidden_layers": 4,
+        "intermediate_size": 512, "num_local_experts": 8, "num_experts_per_tok": 2}, language(768)),
+    "mamba": ("MambaConfig", "MambaForCausalLM", {"hidden_size": 512, "num_hidden_layers": 4, "vocab_size": 32000},
+        language(256)),
+    "bamba": ("BambaConfig", "BambaForCausalLM", {**GROUPED, "num_hidden_layers": 4, "attn_layer_indices": [2],
+        "mamba_n_heads": 24, "mamba_d_head": 64, "mamba_d_state": 64, "mamba_chunk_size": 128}, language(512)),
+    "recurrent-gemma": ("RecurrentGemmaConfig", "RecurrentGemmaForCausalLM", {**SMALL, "num_hidden_layers": 3,
+        "num_key_value_heads": 1, "lru_width": 768, "attention_window_size": 512}, language(256)),
+    "xlstm": ("xLSTMConfig", "xLSTMForCausalLM", {"hidden_size": 768, "num_hidden_layers": 4, "num_heads": 6,
+        "vocab_size": 32000, "chunkwise_kernel": "chunkwise--native_autograd",
+        "sequence_kernel": "native_sequence__native", "step_kernel": "native", "mode": "train"}, language(512)),
+    "ernie4.5": ("Ernie4_5Config", "Ernie4_5ForCausalLM", {**GROUPED, "head_dim": 64}, language(1536)),
+    "glm4": ("Glm4Config", "Glm4ForCausalLM", {**GROUPED, "head_dim": 64, "pad_token_id": 0}, language(640)),
+    "vaultgemma": ("VaultGemmaConfig", "VaultGemmaForCausalLM", {**GROUPED, "head_dim": 64, "sliding_window": 256},
+        language(768)),
+    "t5gemma": ("T5GemmaConfig", "T5GemmaForConditionalGeneration", {"encoder": {**GROUPED, "head_dim": 64},
+        "decoder": {**GROUPED, "head_dim": 64}, "vocab_size": 32000}, lambda c: (lambda b: {"input_ids": ids(b, 512),
+        "decoder_input_ids": ids(b, 128), "labels": ids(b, 128)})),
+    "splinter": ("SplinterConfig", "SplinterForQuestionAnswering", {"num_hidden_layers": 8},
+        lambda c: (lambda b: {"input_ids": ids(b, 384), "start_positions": torch.zeros(b, dtype=torch.int64),
+        "end_positions": torch.zeros(b, dtype=torch.int64)})),
+    "xlm": ("XLMConfig", "XLMForSequenceClassification", {"emb_dim": 1024, "n_layers": 6, "n_heads": 8,
+        "vocab_size": 60000}, classified(192)),
+    "xlm-roberta-xl": ("XLMRobertaXLConfig", "XLMRobertaXLForMaskedLM", {"hidden_size": 1280, "num_hidden_layers": 6,
+        "num_attention_heads": 20, "intermediate_size": 5120, "vocab_size": 64000}, language(320)),
+    "plbart": ("PLBartConfig", "PLBartForConditionalGeneration", {"d_model": 768, "encoder_layers": 5,
+        "decoder_layers": 5, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}, pairs(512, 256)),
+    "lilt": ("LiltConfig", "LiltForSequenceClassification", {"num_hidden_layers": 8}, classified(512)),
+    "markuplm": ("MarkupLMConfig", "MarkupLMForSequenceClassification", {"num_hidden_layers": 8}, classified(384)),
+    "clip": ("CLIPConfig", "CLIPModel", {"text_config": {"num_hidden_layers": 6},
+        "vision_config": {"num_hidden_layers": 8, "patch_size": 16}}, matched(77, 224)),
+    "siglip": ("SiglipConfig", "SiglipModel", {"text_config": {"num_hidden_layers": 6},
+        "vision_config": {"num_hidden_layers": 8, "patch_size": 16, "image_size": 256}}, matched(64, 256)),
+    "chinese-clip": ("ChineseCLIPConfig", "ChineseCLIPModel", {"text_config": {"num_hidden_layers": 6},
+        "vision_config": {"num_hidden_layers": 10, "patch_size": 16}}, matched(52, 224)),
+    "mobilenetv2-semantic": ("MobileNetV2Config", "MobileNetV2ForSemanticSegmentation", {"num_labels": 21,
+        "output_stride": 16}, lambda c: (lambda b: {"pixel_values": torch.zeros(b, 3, 513, 513),
+        "labels": torch.zeros(b, 513, 513, dtype=torch.int64)})),
+    "metaclip2": ("MetaClip2Config", "MetaClip2ForImageClassification", {"vision_config": {"num_hidden_layers": 10,
+        "hidden_size": 640, "num_attention_heads": 10, "intermediate_size": 2560, "patch_size": 14}}, seen(3, 224)),
+    "seggpt": ("SegGptConfig", "SegGptForImageSegmentation", {"hidden_size": 512, "num_hidden_layers": 8,
+        "num_attention_heads": 8, "image_size": [448, 224], "intermediate_hidden_state_indices": [1, 3, 5, 7],
+        "merge_index": 1}, lambda c: (lambda b: {"pixel_values": torch.zeros(b, 3, 224, 224),
+        "prompt_pixel_values": torch.zeros(b, 3, 224, 224), "prompt_masks": torch.zeros(b, 3, 224, 224),
+        "labels": torch.zeros(b, 3, 224, 224)})),
+    "speecht5": ("SpeechT5Config", "SpeechT5ForSpeechToText", {"encoder_layers": 6, "decoder_layers": 4,
+        "vocab_size": 81, "apply_spec_augment": False, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0},
+        spoken(48000, 64)),
+    "unispeech-class": ("UniSpeechConfig", "UniSpeechForSequenceClassification", {"num_hidden_layers": 8,
+        "mask_time_prob": 0.0, "layerdrop": 0.0}, spoken(32000)),
 }
+CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute their loss only where asked
 
 
 def transformers(name):
@@ -227,4 +297,7 @@ def transformers(name):
     kind, model, said, inputs = TRANSFORMERS[name]
     config = getattr(library, kind)(**said)
     config.use_cache = False
-    return getattr(library, model)(config), inputs(config), "own"
+    made = getattr(library, model)(config)
+    if model in CONTRASTIVE:
+        made.forward = functools.partial(made.forward, return_loss=True)
+    return made, inputs(config), "own"
