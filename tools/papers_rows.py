@@ -6,7 +6,8 @@ Joins the errors of `centimani validate` with the causes in docs/results/papers-
 writes them between the markers of the page. Fails if a judged row that is more than 10 % off has no cause.
 docs/results/papers-contradictions.tsv has groups of rows that no model can meet together. A model predicts p times a
 factor for each of them; the sum of their errors is least with p at one of the rows, which gives the most that any model
-can reach. docs/results/papers-repeats.tsv has runs that were published twice: what a model cannot know without the laboratory.
+can reach. docs/results/papers-repeats.tsv has runs that were published twice: what a model cannot know without the
+laboratory.
 """
 import pathlib
 import sys
@@ -112,12 +113,13 @@ def section(title, rows):
     ours = points(1 - (min(scatter(), lost(r[0])) if r[3] == "ours" else lost(r[0])) for r in rows)
     bound = lambda kinds: 100 - points(error for kind, error in least.values() if kind in kinds)
     return text + f"""
-Points lost: {parts}, {total - len(far)} rows below 5 % {near:.1f}. Rows by class: {counts}, below 5 % {total - len(far)}.
+Points lost: {parts}, {total - len(far)} rows below 5 % {near:.1f}.
+Rows by class: {counts}, below 5 % {total - len(far)}.
 
 | | accuracy % | the paper |
 |---|---:|---:|
 | as predicted | {now:.1f} | {100 * TARGETS[title]:.1f} |
-| every row of class *ours* at the scatter of repeated results ({100 * scatter():.1f} %, below), all others as they are | {ours:.1f} | |
+| every row of class *ours* at most {100 * scatter():.1f} % off, as repeated results (below) | {ours:.1f} | |
 | rows that contradict each other at their least errors, all others as they are | {best:.1f} | |
 | also every row exact for which the source does not state what ran | {told:.1f} | |
 | **the most that any model can reach**: contradictions at their least, every other row exact | {bound(KINDS):.1f} | |
@@ -141,8 +143,9 @@ def repeats():
     mean = sum(halves()) / len(body)
     return ("### The same run, published twice\n\n" +
             accuracy.table(["network", "machine", "first", "second", "unit", "least mean error %", "sources"], body) +
-            f"\nA model that is right but does not know the laboratory or the framework is {100 * mean:.1f} % off on these {len(body)} questions, "
-            f"{100 * scatter():.1f} % without the worst: {100 - 100 * mean:.1f} and {100 - 100 * scatter():.1f} % accuracy.\n")
+            f"\nA model that is right but does not know the laboratory or the framework is {100 * mean:.1f} % off on these "
+            f"{len(body)} questions, {100 * scatter():.1f} % without the worst: {100 - 100 * mean:.1f} and "
+            f"{100 - 100 * scatter():.1f} % accuracy.\n")
 
 
 def page(program):
