@@ -143,8 +143,8 @@ def repeats():
     mean = sum(halves()) / len(body)
     return ("### The same run, published twice\n\n" +
             accuracy.table(["network", "machine", "first", "second", "unit", "least mean error %", "sources"], body) +
-            f"\nA model that is right but does not know the laboratory or the framework is {100 * mean:.1f} % off on these "
-            f"{len(body)} questions, {100 * scatter():.1f} % without the worst: {100 - 100 * mean:.1f} and "
+            f"\nA model that is right but does not know the laboratory or the framework is {100 * mean:.1f} % off on "
+            f"these {len(body)} questions, {100 * scatter():.1f} % without the worst: {100 - 100 * mean:.1f} and "
             f"{100 - 100 * scatter():.1f} % accuracy.\n")
 
 
