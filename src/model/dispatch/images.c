@@ -97,7 +97,7 @@ static const char *const kinds[CM__MODES][3] = {
 static const char *kind_of(const cm_node *forward, int32_t dims)
 {
     int64_t mode = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST);
-    if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE; /* of any other file format, too */
+    if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE; /* importers need not set it */
     if (mode < 0 || mode >= CM__MODES) mode = CM__MODE_NEAREST;
     return kinds[mode][dims - 1];
 }

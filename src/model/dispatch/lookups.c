@@ -32,9 +32,9 @@ static int32_t indexed_axis(const cm_tensor *table, const cm_tensor *index, cons
 #define CHOSEN_BEFORE 8 /* operators between the choice and the look-up */
 
 /* The model computes the index by operators that give many places the same value. Such indices are not equally
-   frequent: distances end in a last bucket, and routers prefer some experts. In seven recorded steps (T5, LongT5,
-   wav2vec 2 BERT, GPT-OSS, a trunk that folds proteins, a recommender) the most frequent one has 11 to 50 % of all, 29 %
-   in the geometric mean. */
+   frequent: distances end in a last bucket, and routers prefer some experts. In seven recorded look-ups (two of T5,
+   LongT5, wav2vec 2 BERT, GPT-OSS, a trunk that folds proteins, a recommender) the most frequent one has 11 to 50 % of
+   all, 29 % in the geometric mean. */
 static bool is_chosen(const cm_graph *g, int32_t tensor, int depth)
 {
     static const bool chooses[CM_OPS] = {
