@@ -278,6 +278,26 @@ def _steps(plan: Plan, world: Any, swapped: Swapped) -> Tuple[List[Step], List[P
     raise CaptureError(f"{failed}. Its control flow depends on the size; capture the path you train") from failed
 
 
+def _converted(plan: Plan, world: Any, own: Step, point: Point, dtype: torch.dtype) -> Step:
+    """The forward pass of the model converted to `dtype`."""
+    with Swapped(plan.model, world, dtype) as swapped:
+        step = _run(plan, world, swapped, point, forward_only=True)
+        if not retyped.aligned(own, step):  # the first run may have filled caches
+            step = _run(plan, world, swapped, point, forward_only=True)
+        return step
+
+
+def _retyped(plan: Plan, world: Any, own: Step, point: Point, other: torch.dtype) -> Tuple[Step, Optional[Exception]]:
+    """The pass of the converted model. If it refuses operands of several types, as under autocast, with the error."""
+    try:
+        return _converted(plan, world, own, point, other), None
+    except RuntimeError as error:
+        if other not in retyped.SIXTEEN:
+            raise
+        with retyped.Joined(other):
+            return _converted(plan, world, own, point, other), error
+
+
 def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) -> None:
     """Add the tensors' types in the model's other type; warn if they cannot be determined."""
     other = retyped.other_type(plan.type)
@@ -285,18 +305,16 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
         return
     name = retyped.precision_name(other)
     name = "fp32" if name == "tf32" else name
+    warnings = trace.content["warnings"]
     try:
-        with Swapped(plan.model, world, other) as swapped:
-            step = _run(plan, world, swapped, point, forward_only=True)
-            if not retyped.aligned(own, step):  # the first run may have filled caches
-                step = _run(plan, world, swapped, point, forward_only=True)
+        step, refused = _retyped(plan, world, own, point, other)
         retyped.add_types(trace.content, own, step, name)
+        if refused:
+            warnings.append(f"predictions in {name} take products of several types as autocast does: the model did not "
+                            f"run after model.to({other})  {_cause(refused)}")
     except Exception as error:  # the unconverted model is recorded already
-        line = user_line(error)
-        reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-        trace.content["warnings"].append(
-            f"predictions in {name} assume the types inside the model: it did not run after model.to({other})  "
-            f"({reason}{', at ' + line if line else ''})")
+        warnings.append(f"predictions in {name} assume the types inside the model: it did not run after "
+                        f"model.to({other})  {_cause(error)}")
 
 
 # ---- what went wrong, and where ----------------------------------------------------------------------------------
@@ -308,6 +326,11 @@ def user_line(error: BaseException) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not os.path.abspath(f.filename).startswith(own)]
     last = frames[-1] if frames else None
     return f"{last.filename}:{last.lineno}: {last.line}" if last else ""
+
+
+def _cause(error: BaseException) -> str:
+    line, text = user_line(error), str(error).strip()
+    return f"({text.splitlines()[0][:200] if text else type(error).__name__}{', at ' + line if line else ''})"
 
 
 DATA_DEPENDENT = ("nonzero", "_local_scalar_dense", "unique", "masked_select", "item", "is_nonzero", "bincount",

@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence
 
 import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_map
 
 from .trace import CaptureError, OpRow, Recorder
 
@@ -21,6 +23,8 @@ COPY = "aten::clone"
 CONTIGUOUS = "aten::contiguous"  # a copy that is omitted if the cast before it runs
 RESHAPES = ("aten::view", "aten::_unsafe_view", "aten::_reshape_alias")
 SIXTEEN = (torch.bfloat16, torch.float16)
+PRODUCTS = {"__matmul__", "__rmatmul__", "addmm", "baddbmm", "bmm", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+            "conv_transpose2d", "conv_transpose3d", "einsum", "linear", "matmul", "mm"}
 
 
 def own_type(tensors: Sequence[torch.Tensor]) -> torch.dtype:
@@ -45,6 +49,26 @@ def precision_name(own: torch.dtype) -> str:
     """The `--precision` value for training in this type with PyTorch's current settings."""
     tf32 = own == torch.float32 and torch.backends.cuda.matmul.allow_tf32
     return "tf32" if tf32 else {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(own, "fp32")
+
+
+class Joined(TorchFunctionMode):
+    """Products of operands of several types run in `dtype`, as under autocast: so does a model that is written for
+    autocast and casts parts of itself, which products without it refuse."""
+
+    def __init__(self, dtype: torch.dtype):
+        super().__init__()
+        self.dtype = dtype
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = (args, kwargs or {})
+        if getattr(func, "__name__", "") in PRODUCTS:
+            kinds = {t.dtype for t in tree_flatten(given)[0] if isinstance(t, torch.Tensor) and t.is_floating_point()}
+            if len(kinds) > 1:
+                given = tree_map(self._converted, given)
+        return func(*given[0], **given[1])
+
+    def _converted(self, value: Any) -> Any:
+        return value.to(self.dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
 
 def _forward(run: Recorder) -> List[OpRow]:

@@ -12,10 +12,12 @@ static inline const cm_tensor *cm__in(const cm_graph *g, const cm_node *n, int32
     return cm__t(g, n->inputs[input]);
 }
 
-/* Values of CM_ATTR_MODE: how an image of another size is made. Smooth: with antialiasing. */
+/* Values of CM_ATTR_MODE: how an image of another size is made. Smooth: with antialiasing. Corners: of samples at places
+   between the centres of the outer pixels. */
 enum {
     CM__MODE_NEAREST, CM__MODE_LINEAR, CM__MODE_CUBIC, CM__MODE_LINEAR_SMOOTH, CM__MODE_CUBIC_SMOOTH, CM__MODE_REFLECT,
-    CM__MODE_REPLICATE, CM__MODE_AVERAGE, CM__MODE_MAX, CM__MODE_SAMPLE, CM__MODES
+    CM__MODE_REPLICATE, CM__MODE_AVERAGE, CM__MODE_MAX, CM__MODE_SAMPLE, CM__MODE_SAMPLE_CORNERS,
+    CM__MODES
 };
 
 #define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to what is there */

@@ -40,10 +40,22 @@ void cm__aten_border(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_recorded(t, o, op, &mode, 1);
 }
 
+#define CUDNN_CHANNELS 1024 /* at most, of images that cuDNN samples */
+
+/* cuDNN samples planes linearly, with -1 and 1 at the centres of the outer pixels and zeros outside
+   (cond_cudnn_grid_sampler in ATen/native/GridSampler.cpp). */
+static bool cudnn_samples(cm__trace *t, const cm__trace_op *o, const cm_tensor *x)
+{
+    return x->rank == 4 && x->dims[1].fixed <= CUDNN_CHANNELS && cm__trace_int(t, o, "align_corners", 0) &&
+           !cm__trace_int(t, o, "interpolation_mode", 0) && !cm__trace_int(t, o, "padding_mode", 0);
+}
+
 void cm__aten_sample(cm__trace *t, const cm__trace_op *o, int op)
 {
-    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0));
+    int32_t  inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1)};
+    bool     cudnn = inputs[0] >= 0 && cudnn_samples(t, o, cm__t(t->g, inputs[0]));
+    cm__attr mode = CM__INTS(CM_ATTR_MODE, cudnn ? CM__MODE_SAMPLE_CORNERS : CM__MODE_SAMPLE);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &mode, 1));
 }
 
 void cm__aten_columns(cm__trace *t, const cm__trace_op *o, int op)

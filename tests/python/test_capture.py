@@ -401,6 +401,21 @@ class Types(unittest.TestCase):
             t = centimani.capture(UpAndBack().to(dtype), torch.zeros(2, 8, dtype=dtype), loss="mse")
             self.assertEqual(graph_of(t)["precision"], name)
 
+    def test_models_written_for_autocast(self):
+        class ForAutocast(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc, self.head = nn.Linear(8, 8), nn.Linear(8, 8)
+
+            def forward(self, x):
+                return self.head(self.fc(x).float().exp())  # without autocast, the head refuses fp32
+
+        t = centimani.capture(ForAutocast(), torch.zeros(2, 8), loss="mse")
+        self.assertEqual(self.casts(t), [("bf16", "fp32"), ("fp32", "bf16"), ("bf16", "fp32")])  # float(), head, loss
+        self.assertEqual(len(t.warnings), 1)
+        self.assertIn("as autocast does", t.warnings[0])
+        self.assertEqual(product_types(t, "--precision", "amp-bf16"), ["bf16"])
+
     def test_some_parameters_may_stay_fp32(self):
         class Router(nn.Module):
             def __init__(self):

@@ -97,7 +97,7 @@ static const char *const kinds[CM__MODES][3] = {
 static const char *kind_of(const cm_node *forward, int32_t dims)
 {
     int64_t mode = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST);
-    if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE;
+    if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE; /* importers need not set it */
     if (mode < 0 || mode >= CM__MODES) mode = CM__MODE_NEAREST;
     return kinds[mode][dims - 1];
 }
@@ -113,6 +113,19 @@ static void volumes(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_te
     cm__dispatch_add(d, node, &c);
 }
 
+/* Samples by cuDNN: a thread reads a place and four pixels of each channel. Backward adds to four pixels of zeros and
+   reads as many for the gradient of the place. What it moves, as a copy: numbers are read and written. */
+static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool back)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          results = cm_tensor_elements(y),
+            places = cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2));
+    cm_poly          moved = cm__poly_add(cm__poly_scale(results, back ? 13 : 5), cm__poly_scale(places, back ? 4 : 2));
+    int32_t          x = forward->inputs[0];
+    if (back) cm__call_over(d, node, "fill", x, -1, x);
+    cm__call_map(d, node, "copy", x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
+}
+
 /* From the size of x to that of y. */
 void cm__dispatch_resize(cm__dispatch *d, int32_t node)
 {
@@ -121,6 +134,10 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
     char             variant[CM__CALL_TEXT];
     if (x->rank < 3 || x->rank > 5) {
         cm__dispatch_copy(d, node);
+        return;
+    }
+    if (cm__attr_int(forward, CM_ATTR_MODE, 0) == CM__MODE_SAMPLE_CORNERS) {
+        samples(d, node, forward, n != forward);
         return;
     }
     image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);

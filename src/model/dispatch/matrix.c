@@ -2,6 +2,7 @@
 /* matrix.c - kernel calls of matrix products and fused attention, as PyTorch makes them. */
 #include <string.h>
 #include "base/text.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/rules.h"
 #include "model/time/factors.h"
@@ -235,12 +236,17 @@ static int mask_of(const cm__dispatch *d, const cm_node *forward)
     return 1;
 }
 
+#define FLASH_WIDTH 256 /* of a head, at most, in PyTorch's flash kernels and cuDNN's (sdp_utils.cpp) */
+
 /* KERNEL-MASK-dropout, without what does not apply. */
-static void attention_variant(const cm__dispatch *d, const cm_node *forward, char text[CM__CALL_TEXT])
+static void attention_variant(const cm__dispatch *d, const cm_node *forward, double width, char text[CM__CALL_TEXT])
 {
     static const char *const variants[3][2] = {{"", "dropout"}, {"mask", "mask-dropout"}, {"bias", "bias-dropout"}};
     bool        dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
-    const char *kernel = cm__attention_kernel(d->g, d->runtime), *kind = variants[mask_of(d, forward)][dropout];
+    int         mask = mask_of(d, forward);
+    const char *kernel = cm__attention_kernel(d->g, d->runtime), *kind = variants[mask][dropout];
+    bool        wide = width > FLASH_WIDTH && cm__is_pytorch(d->runtime) && cm__in(d->g, forward, 0)->dtype != CM_FP32;
+    if (!*kernel && !mask && wide) kernel = "efficient";
     cm__join(text, CM__CALL_TEXT, kernel, *kernel && *kind ? "-" : "", kind, NULL);
 }
 
@@ -252,8 +258,9 @@ static void attend(cm__dispatch *d, int32_t node)
     double           split = q->rank == 4 ? 1 : (double)q_heads;
     cm__pass         pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
     bool             masked = cm__attention_masked(d->g, forward, d->runtime);
+    cm_poly          width = cm__poly_scale(width_of(d, forward, q), 1 / split);
     char             variant[CM__CALL_TEXT];
-    attention_variant(d, forward, variant);
+    attention_variant(d, forward, width.c[0], variant);
     cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass, variant, q->dtype, true);
     c.sizes[CM__ATTENTION_BATCH] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
@@ -261,7 +268,7 @@ static void attend(cm__dispatch *d, int32_t node)
     c.sizes[CM__ATTENTION_HEADS] = heads_of(q, q_heads);
     c.sizes[CM__ATTENTION_KV_HEADS] = masked ? c.sizes[CM__ATTENTION_HEADS] :
                                                heads_of(k, cm__attr_int(forward, CM_ATTR_KV_NUM_HEADS, q_heads));
-    c.sizes[CM__ATTENTION_WIDTH] = cm__poly_scale(width_of(d, forward, q), 1 / split);
+    c.sizes[CM__ATTENTION_WIDTH] = width;
     c.sizes[CM__ATTENTION_CAUSAL] =
         cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !masked);
     cm__dispatch_add(d, node, &c);

@@ -226,6 +226,31 @@ static void sum_of_runs(cm__dispatch *d, int32_t node, const runs *r)
     else reduction(d, node, "sum", one, all, one);
 }
 
+#define SECTOR_BYTES 32 /* that an access of a GPU moves at least */
+#define FEW_SUMS 16     /* side by side: the rest of a sector is still in the cache when other threads read it */
+
+static bool is_kept(const cm_tensor *x, const cm_tensor *y, int32_t dim)
+{
+    int32_t at = dim - (x->rank - y->rank);
+    return at >= 0 && cm__dim_same(x->dims[dim], y->dims[at]);
+}
+
+/* Bytes that move per number, if its neighbours in memory belong to other sums than those that threads make side by
+   side: PyTorch's kernel follows the order of the sums (reorder_dimensions of TensorIterator). 0: if they do not. */
+static double crossed_bytes(cm__dispatch *d, int32_t tensor, const cm_tensor *y)
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    int32_t          nearest = -1, last = -1; /* dimensions: with the least stride; the last one that stays */
+    for (int32_t i = 0; i < x->rank && strides; i++) {
+        if (cm__strides_size(x->dims[i]) < 2 || strides[i] == 0) continue;
+        if (nearest < 0 || strides[i] < strides[nearest]) nearest = i;
+        if (is_kept(x, y, i)) last = i;
+    }
+    if (nearest < 0 || nearest == last || !is_kept(x, y, nearest)) return 0;
+    return cm__strides_size(x->dims[last]) > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
+}
+
 /* The bias of a convolution is broadcast over images and pixels. */
 void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
@@ -236,6 +261,12 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
     cm_tensor        channels = {.rank = x->rank, .dims = dims};
     for (int32_t i = 0; i < x->rank; i++) dims[i] = cm__fixed(1);
     if (x->rank > 1) dims[1] = x->dims[1];
+    double crossed = crossed_bytes(d, n->inputs[0], y), copied = 2.0 * (double)cm_dtype_size(x->dtype);
+    if (crossed > 0) { /* timed as a copy of as many bytes */
+        cm__call_map(d, node, "copy", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
+                     cm__poly_scale(cm_tensor_elements(x), crossed / copied));
+        return;
+    }
     runs r = runs_of(x, cm__class(forward) == CM_CLASS_CONV && x->rank >= 3 ? &channels : y, last);
     sum_of_runs(d, node, &r);
 }

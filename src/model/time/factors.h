@@ -6,10 +6,11 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double norm_cycles, group_norm_cycles, volume_share, volume_share_plain; /* untabled.c */
+    double norm_cycles, group_norm_cycles, group_norm_cycles_cached, volume_share, volume_share_plain; /* untabled.c */
     double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32; /* likewise */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward;
+    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, convolutions of volumes in 32 bits. */
+   long rows, attention of many heads, gradients of look-ups with equal indices, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -33,14 +33,15 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
-/* One block computes the sums of a group, number after number, and a second kernel normalises. Where the cache holds
-   the image, the tables tell the time. */
+/* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
+   speak of where the cache holds the image. */
 static double group_norm_time(const cm__limits *l, const cm__call *c)
 {
     double image = cm__size(c, CM__GROUP_NORM_N) * cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW);
     double row = cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW) / cm__size(c, CM__GROUP_NORM_GROUPS);
     double pass_s = image * cm__call_element(c, 0) / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
-    if (image * cm__call_element(c, 0) <= l->cache_bytes) return 0;
+    if (image * cm__call_element(c, 0) <= l->cache_bytes)
+        return row * cm__time_factors.group_norm_cycles_cached / l->clock_hz;
     return fmax(pass_s, row * cm__time_factors.group_norm_cycles / l->clock_hz) + 2 * pass_s;
 }
 
@@ -92,6 +93,20 @@ static double attention_time(const cm__limits *l, const cm__call *c)
     return in_32_bits(c) ? 0 : blocks * cycles / (l->cores * l->clock_hz);
 }
 
+#define NARROW 32 /* numbers of a row that a warp treats at once */
+
+/* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
+   indices that are equally frequent. */
+static double look_up_time(const cm__limits *l, const cm__call *c)
+{
+    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB)), cycles = 0;
+    if (strcmp(c->variant, "index") == 0)
+        cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
+                                                        : cm__time_factors.repeat_cycles_narrow;
+    else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
+    return repeats * cycles / l->clock_hz;
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
@@ -99,6 +114,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
+    if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
     return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;

@@ -68,6 +68,14 @@ static void sampled_and_unfolded(void **state)
                   TENSOR("[[1,0],7,8,2]", "fp32", "input") "," X("[[1,0],6,7,8]"),
                   STEP("aten::grid_sampler_2d", "[2,4]", "[5]", "")),
           FP32, 2, "resize forward sample:nchw fp32 2,6,5,4,7,8", "resize backward sample:nchw fp32 2,6,5,4,7,8");
+#define CORNERS "\"interpolation_mode\":0,\"padding_mode\":0,\"align_corners\":1"
+    /* cuDNN samples 112 places of 6 channels: it reads each place and 4 pixels per channel, and writes 672 numbers (half
+       of 2 * 112 + 5 * 672). Backward also adds to 4 pixels of 240 zeros (half of 4 * 112 + 13 * 672). */
+    MAKES(CAPTURE("[[1,0],6,5,4]", "[4]", "5",
+                  TENSOR("[[1,0],7,8,2]", "fp32", "input") "," X("[[1,0],6,7,8]"),
+                  STEP("aten::grid_sampler_2d", "[2,4]", "[5]", CORNERS)),
+          FP32, 2, "elementwise forward copy fp32 1,1792", "elementwise forward fill fp32 1,240",
+          "elementwise forward copy fp32 1,4592");
     /* windows of 4 at each second of 10 places, as a view; backward fills with zeros and adds 4 windows */
     MAKES(ONE("aten::unfold", "[[1,0],10]", "[10]", "[[1,0],4,4]", "\"dimension\":1,\"size\":4,\"step\":2"), FP32, 2,
           "elementwise forward fill fp32 1,20", "elementwise forward copy:strided fp32 1,32");

@@ -26,6 +26,20 @@ static void rows_and_columns(void **state)
           FP32, 2, "embedding forward gather fp32 9,5,8", "embedding backward gather fp32 9,5,8");
 }
 
+/* Clamped distances are not equally frequent: backward counts as if 4 of 40 rows were. Tables of words are larger. */
+static void chosen_rows(void **state)
+{
+    (void)state;
+#define CLAMPED INDEX("[90]") "," TENSOR("[90]", "int64", "activation") "," X("[90,4]")
+#define CLAMP STEP("aten::clamp", "[4]", "[5]", "\"min\":0,\"max\":39")
+    MAKES(CAPTURE("[40,4]", "[4]", "6", CLAMPED, CLAMP "," STEP("aten::index.Tensor", "[2,5]", "[6]", "")), FP32, 2,
+          "embedding forward index fp32 90,40,4", "embedding backward index fp32 90,4,4");
+    MAKES(CAPTURE("[40,4]", "[4]", "6", CLAMPED, CLAMP "," STEP("aten::embedding", "[2,5]", "[6]", "")), FP32, 2,
+          "embedding forward - fp32 90,40,4", "embedding backward - fp32 90,4,4");
+    MAKES(CAPTURE("[600,4]", "[4]", "6", CLAMPED, CLAMP "," STEP("aten::embedding", "[2,5]", "[6]", "")), FP32, 2,
+          "embedding backward - fp32 90,600,4");
+}
+
 /* Two indices select rows of a table [3, 5, 4]: 15 rows of 4. */
 static void several_indices(void **state)
 {
@@ -105,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
                                        cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
+                                       cmocka_unit_test(chosen_rows),
                                        cmocka_unit_test(a_look_up_keeps_the_type),
                                        cmocka_unit_test(added_to_nodes),
                                        cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_math_attention.c - attention that PyTorch runs as separate operators. */
-#include "dispatch_calls.h"
+/* test_math_attention.c - attention that PyTorch runs as separate operators, and that of wide heads. */
+#include "trace_calls.h"
 
 /* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, in exported form. */
 static cm_graph *attention_with_trained_mask(cm__ctx *ctx)
@@ -45,8 +45,21 @@ static void attention_with_a_trained_mask(void **state)
     }
 }
 
+/* PyTorch's flash kernels and cuDNN's take heads of at most 256 numbers in 16 bits; the kernel in fp32 has no limit. */
+static void wide_heads(void **state)
+{
+    (void)state;
+#define SAME_OPERANDS(width)                                                                                           \
+    CAPTURE("[[1,0],2,8," width "]", "[" width "]", "4", X("[[1,0],2,8," width "]"),                                    \
+            STEP("aten::scaled_dot_product_attention", "[2,2,2]", "[4]", ""))
+    MAKES(SAME_OPERANDS("384"), BF16, 2, "attention forward efficient bf16 2,8,8,2,2,384,0",
+          "attention backward efficient bf16 2,8,8,2,2,384,0");
+    MAKES(SAME_OPERANDS("256"), BF16, 2, "attention forward - bf16 2,8,8,2,2,256,0");
+    MAKES(SAME_OPERANDS("384"), FP32, 2, "attention forward - fp32 2,8,8,2,2,384,0");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask), cmocka_unit_test(wide_heads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,21 @@ static void sums_of_broadcast_numbers(void **state)
           "reduce forward sum fp32 1,768,1"); /* one is the sum of the results */
 }
 
+/* A gradient that lies by columns of the sums: each of its numbers takes a sector of 32 bytes (4 numbers read and
+   written), or a quarter of it where no more than 16 sums are side by side. */
+static void sums_across_memory(void **state)
+{
+    (void)state;
+#define TURN                                                                                                           \
+    STEP("aten::expand", "[4]", "[5]", "") "," STEP("aten::transpose.int", "[5]", "[6]", "\"dim0\":1,\"dim1\":2")
+#define TURNED(columns)                                                                                                \
+    CAPTURE("[3," columns ",20]", "[20]", "7",                                                                         \
+            TENSOR("[20," columns "]", "fp32", "parameter") "," X("[3,20," columns "]") ","                            \
+            X("[3," columns ",20]") "," X("[3," columns ",20]"), TURN "," STEP("aten::mul.Tensor", "[6,2]", "[7]", ""))
+    MAKES(TURNED("40"), FP32, 2, "elementwise forward copy fp32 1,9600");
+    MAKES(TURNED("16"), FP32, 2, "elementwise forward copy fp32 1,960");
+}
+
 /* v[6, 5] by rows, with a length for each. */
 static void weights_of_given_length(void **state)
 {
@@ -148,6 +163,7 @@ int main(void)
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
+                                       cmocka_unit_test(sums_across_memory),
                                        cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
