@@ -54,9 +54,10 @@ static void print_calls(const cm__step_model *m, double batch, const cm__timed *
         bool     known;
         cm__call_at(&m->calls->calls[i], batch, &call);
         cm__call_work(&call, &flop, &bytes);
+        cm__correction kind = cm__correction_of_work(&call, flop, bytes);
         printf("%d\t%.6g\t%.4g\t%d\t%g\t%.6g\t%.6g\t%s\t%s\t%g\n", m->calls->runs[i], timed[i].time_s, timed[i].error,
                (int)timed[i].how, timed[i].launches, flop, bytes, cm__call_text(&call, text, sizeof text),
-               kinds[cm__correction_of(&call)], cm__correction_factor(m->device, &call, &known));
+               kinds[kind], cm__correction_factor(m->device, kind, &call, &known));
     }
 }
 

@@ -169,14 +169,20 @@ char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length)
 
 char *cm__text_copy(cm__ctx *ctx, const char *text) { return cm__text_copy_n(ctx, text, strlen(text)); }
 
-char *cm__text_join(cm__ctx *ctx, const char *first, const char *second)
+/* Much faster than cm__format(): the names of all parameters of a network are made so. */
+static char *joined(cm__ctx *ctx, const char *first, const char *between, const char *second)
 {
-    size_t length = strlen(first), more = strlen(second);
-    char  *text = cm__alloc(ctx, length + more + 1);
+    size_t length = strlen(first), gap = strlen(between), more = strlen(second);
+    char  *text = cm__alloc_unset(ctx, length + gap + more + 1, 1);
     memcpy(text, first, length);
-    memcpy(text + length, second, more);
+    memcpy(text + length, between, gap);
+    memcpy(text + length + gap, second, more + 1);
     return text;
 }
+
+char *cm__text_join(cm__ctx *ctx, const char *first, const char *second) { return joined(ctx, first, "", second); }
+
+char *cm__text_dotted(cm__ctx *ctx, const char *first, const char *second) { return joined(ctx, first, ".", second); }
 
 char *cm__format(cm__ctx *ctx, const char *format, ...)
 {

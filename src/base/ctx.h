@@ -55,6 +55,7 @@ void *cm__grow_unset(cm__ctx *ctx, void *array, int32_t count, int32_t *capacity
 char *cm__text_copy(cm__ctx *ctx, const char *text);
 char *cm__text_copy_n(cm__ctx *ctx, const char *text, size_t length);
 char *cm__text_join(cm__ctx *ctx, const char *first, const char *second);
+char *cm__text_dotted(cm__ctx *ctx, const char *first, const char *second); /* "first.second" */
 char *cm__format(cm__ctx *ctx, const char *format, ...) __attribute__((format(printf, 2, 3), nonnull));
 void  cm__defer(cm__ctx *ctx, void (*release)(void *), void *object);
 

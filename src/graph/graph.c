@@ -182,9 +182,12 @@ int32_t cm__emit(cm_graph *g, int op, const char *name, const int32_t *inputs, i
 
 cm_node *cm__last(cm_graph *g) { return &g->nodes[g->n_nodes - 1]; }
 
+/* "name", "name:1", "name:2" ... */
 static const char *output_name(cm_graph *g, const cm_node *node, int32_t index)
 {
-    return index ? cm__format(g->ctx, "%s:%d", node->name, index) : node->name;
+    const char digit[] = {':', (char)('0' + index % 10), 0};
+    if (!index) return node->name;
+    return index < 10 ? cm__text_join(g->ctx, node->name, digit) : cm__format(g->ctx, "%s:%d", node->name, index);
 }
 
 void cm__set_output(cm_graph *g, cm_node *node, int32_t index, cm_dtype dtype, int32_t rank, const cm_dim *dims)

@@ -112,12 +112,21 @@ static const char *numbered_name(cm__net *net, const char *base)
     return name;
 }
 
+static const char *name_in_scope(cm__net *net, cm__span own)
+{
+    char *name = cm__alloc_unset(net->ctx, net->scope_length + own.length + 1, 1);
+    memcpy(name, net->scope, net->scope_length);
+    memcpy(name + net->scope_length, own.text, own.length);
+    name[net->scope_length + own.length] = 0;
+    return name;
+}
+
 /* The node's name: "layer1.0.conv1" by its label, or "layer1.0.relu", "layer1.0.relu_1" ... by its layer. */
 static const char *node_name(cm__net *net, const cm__net_layer *layer)
 {
     bool        labelled = net->line->label.text != NULL;
     cm__span    own = labelled ? cm__net_expand(net, net->line->label) : cm__span_of(layer->name);
-    const char *name = cm__format(net->ctx, "%.*s%.*s", (int)net->scope_length, net->scope, (int)own.length, own.text);
+    const char *name = name_in_scope(net, own);
     cm__net_point(net, net->line->label.text);
     if (labelled && is_taken(net, name)) cm__fail(net->ctx, CM_ERR_FORMAT, "label '%s' is used already", name);
     if (is_taken(net, name)) name = numbered_name(net, name);

@@ -55,7 +55,7 @@ static cm__attr ints(cm__attr_key key, int32_t count, const int64_t *values)
 
 static const char *part_name(const cm__net_call *c, const char *part)
 {
-    return cm__format(c->net->ctx, "%s.%s", c->name, part);
+    return cm__text_dotted(c->net->ctx, c->name, part);
 }
 
 static int32_t parameter(const cm__net_call *c, const char *name, int32_t rank, const int64_t *dims)

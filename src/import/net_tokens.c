@@ -4,7 +4,7 @@
 
 static const char *named(const cm__net_call *c, const char *part)
 {
-    return cm__format(c->net->ctx, "%s.%s", c->name, part);
+    return cm__text_dotted(c->net->ctx, c->name, part);
 }
 
 static int64_t fixed_at(const cm__net_call *c, int32_t tensor, int32_t axis)

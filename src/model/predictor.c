@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predictor.c - one step at many batch sizes: calls are timed at powers of two and interpolated in between. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "model/step/loading.h"
 #include "model/predictor.h"
@@ -20,7 +19,7 @@ struct cm_predictor {
     cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
     cm__timed         *timed;
-    struct ordered    *order; /* of the calls as last timed; NULL: not sorted yet */
+    int32_t           *order; /* of the calls as last timed; NULL: not sorted yet */
     struct {
         cm__timed *timed; /* NULL: none */
         bool      *done;  /* for each call */
@@ -163,25 +162,29 @@ cm_status cm__predictor_exactly(cm_predictor *p, int64_t batch, cm_prediction_in
 
 #define ROUNDING 1e-6 /* relative: times are added in another order than in a prediction */
 
-typedef struct ordered {
-    double  time_s;
-    int32_t call;
-} ordered;
+/* Times whose exponents and first two bits behind them are equal are in one bucket, the shortest times in the first. The
+   order inside a bucket does not matter. */
+#define BUCKETS 256
+#define FIRST_BUCKET ((1023 - 40) << 2) /* of 2^-40 s; shorter times are there as well */
 
-static int slowest_first(const void *a, const void *b)
+static int bucket_of(double time_s)
 {
-    double x = ((const ordered *)a)->time_s, y = ((const ordered *)b)->time_s;
-    return (x < y) - (x > y);
+    uint64_t bits;
+    memcpy(&bits, &time_s, sizeof bits);
+    int64_t above = (int64_t)(bits >> 50) - FIRST_BUCKET;
+    return above < 0 ? 0 : above < BUCKETS ? (int)above : BUCKETS - 1;
 }
 
 /* The calls as last timed, slowest first. */
-static const ordered *by_time(cm_predictor *p)
+static const int32_t *by_time(cm_predictor *p)
 {
     const cm__dispatch *d = p->model.calls;
+    int32_t             next[BUCKETS] = {0}; /* first the number of calls, then the place of the next one */
     if (p->order) return p->order;
-    ordered *order = cm__alloc_unset(p->ctx, (size_t)d->n_calls + 1, sizeof *order);
-    for (int32_t i = 0; i < d->n_calls; i++) order[i] = (ordered){p->timed[i].time_s * d->runs[i], i};
-    qsort(order, (size_t)d->n_calls, sizeof *order, slowest_first);
+    int32_t *order = cm__alloc_unset(p->ctx, (size_t)d->n_calls + 1, sizeof *order);
+    for (int32_t i = 0; i < d->n_calls; i++) next[bucket_of(p->timed[i].time_s * d->runs[i])]++;
+    for (int32_t b = BUCKETS - 1, before = 0, count; b >= 0; b--, before += count) count = next[b], next[b] = before;
+    for (int32_t i = 0; i < d->n_calls; i++) order[next[bucket_of(p->timed[i].time_s * d->runs[i])]++] = i;
     return p->order = order;
 }
 
@@ -189,7 +192,7 @@ static const ordered *by_time(cm_predictor *p)
 static bool takes_longer(cm_predictor *p, int power, double most_s)
 {
     const cm__dispatch *d = p->model.calls;
-    const ordered      *order = by_time(p);
+    const int32_t      *order = by_time(p);
     size_t              count = (size_t)d->n_calls;
     double              sum_s = 0;
     if (!p->begun[power].done) {
@@ -197,7 +200,7 @@ static bool takes_longer(cm_predictor *p, int power, double most_s)
         p->begun[power].done = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].done);
     }
     for (size_t i = 0; i < count && !(sum_s > most_s); i++) {
-        int32_t    call = order[i].call;
+        int32_t    call = order[i];
         cm__timed *t = &p->begun[power].timed[call];
         if (!p->begun[power].done[call]) *t = cm__step_time_call(&p->model, (double)((int64_t)1 << power), call);
         p->begun[power].done[call] = true;

@@ -35,11 +35,11 @@ static double stored_bytes(const cm__job *j, const cm_node *n)
     return bytes;
 }
 
-/* Weights and one sample's results of the whole graph. */
+/* Weights and one sample's results of the whole graph, or of its first operators that do not fit the chip. */
 static double whole_bytes(const cm__job *j)
 {
     double stored = 0;
-    for (int32_t i = 0; i < j->g->n_nodes && !j->single_operator; i++) {
+    for (int32_t i = 0; i < j->g->n_nodes && !j->single_operator && stored <= j->near_bytes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) stored += stored_bytes(j, n);
     }

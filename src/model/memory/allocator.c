@@ -15,9 +15,10 @@
 enum { NOTHING = -2, NONE = -1 };
 
 typedef struct block {
-    int64_t size, address; /* addresses only order blocks of equal size */
-    int32_t before, after; /* neighbours in the segment */
-    bool    small, free;
+    int64_t  size, address; /* addresses only order blocks of equal size */
+    int32_t  before, after; /* neighbours in the segment */
+    uint16_t list;         /* of a free block */
+    bool     small, free;
 } block;
 
 /* Free blocks whose sizes differ by less than 1/8, the largest first and those of equal size by descending address: the
@@ -115,6 +116,7 @@ static void put_free(cm__allocator *a, int32_t id)
     s->count++;
     s->of[place] = id;
     p->filled[list / 64] |= (uint64_t)1 << list % 64;
+    b->list = (uint16_t)list;
     b->free = true;
 }
 
@@ -131,10 +133,9 @@ static int32_t take_at(cm__allocator *a, pool *p, uint32_t list, int32_t place)
 
 static void take_free(cm__allocator *a, int32_t id)
 {
-    block   *b = &a->blocks[id];
-    pool    *p = a->pools[b->small];
-    uint32_t list = list_of(b->size);
-    take_at(a, p, list, place_on(a, &p->lists[list], b) - 1);
+    block *b = &a->blocks[id];
+    pool  *p = a->pools[b->small];
+    take_at(a, p, b->list, place_on(a, &p->lists[b->list], b) - 1);
 }
 
 /* Takes the smallest block that is large enough, of these the one at the lowest address; NONE: there is none. */

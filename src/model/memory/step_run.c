@@ -88,7 +88,7 @@ cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
 static int32_t try_take(cm__step_run *s, int64_t bytes, cm_category c)
 {
     int32_t block = cm__allocator_take(s->allocator, bytes);
-    s->now[c] += (double)cm__allocator_size(s->allocator, block);
+    if (block >= 0) s->now[c] += (double)cm__allocator_size(s->allocator, block);
     return block;
 }
 
@@ -101,6 +101,7 @@ static int32_t take(cm__step_run *s, double bytes, cm_category c)
 
 static void give(cm__step_run *s, int32_t block, cm_category c)
 {
+    if (block < 0) return; /* of no bytes, or there was no room */
     s->now[c] -= (double)cm__allocator_size(s->allocator, block);
     cm__allocator_free(s->allocator, block);
 }

@@ -42,8 +42,14 @@ cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_devic
 
 /* Kinds of operators with the same host cost. */
 enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, FUSED, KINDS };
-static const char *const kind_names[KINDS] = {"linear", "conv", "norm", "batch_norm", "elementwise", "view",
-                                              "elementwise"};
+#define COSTS(kind) {"forward-op:" kind, "backward-op:" kind}
+static const struct {
+    const char *forward, *backward;
+} costs[KINDS] = {
+    [LINEAR] = COSTS("linear"),         [CONV] = COSTS("conv"),               [NORM] = COSTS("norm"),
+    [BATCH_NORM] = COSTS("batch_norm"), [ELEMENTWISE] = COSTS("elementwise"), [VIEW] = COSTS("view"),
+    [FUSED] = COSTS("elementwise"),
+};
 static const uint8_t     kind_of_class[CM_CLASSES] = {
     [CM_CLASS_GEMM] = LINEAR,           [CM_CLASS_CONV] = CONV,           [CM_CLASS_ATTENTION] = LINEAR,
     [CM_CLASS_NORM] = NORM,             [CM_CLASS_ELEMENTWISE] = ELEMENTWISE, [CM_CLASS_REDUCTION] = ELEMENTWISE,
@@ -114,15 +120,13 @@ static double again_of(const cm_graph *g, cm_runtime runtime)
 double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
 {
     counts c = count(g);
-    char   what[64];
     double sum = cm__host_update(device, reference, runtime, g);
     for (int k = 0; k < KINDS; k++) {
-        snprintf(what, sizeof what, "forward-op:%s", kind_names[k]);
-        double one = cm__host_number(device, reference, runtime, what) * (k == FUSED ? cm__time_factors.fused_host : 1);
+        double one = cm__host_number(device, reference, runtime, costs[k].forward);
+        if (k == FUSED) one *= cm__time_factors.fused_host;
         sum += c.forward[k] * one * (c.trains ? 1 : cm__time_factors.inference_host);
         sum += c.again[k] * one * again_of(g, runtime);
-        snprintf(what, sizeof what, "backward-op:%s", kind_names[k]);
-        one = cm__host_number(device, reference, runtime, what);
+        one = cm__host_number(device, reference, runtime, costs[k].backward);
         sum += c.backward[k] * one * (k == FUSED ? cm__time_factors.fused_backward_host : 1);
     }
     return sum;

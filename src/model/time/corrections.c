@@ -68,13 +68,6 @@ cm__correction cm__correction_of_work(const cm__call *c, double flop, double byt
     }
 }
 
-cm__correction cm__correction_of(const cm__call *c)
-{
-    double flop, bytes;
-    cm__call_work(c, &flop, &bytes);
-    return cm__correction_of_work(c, flop, bytes);
-}
-
 /* What a kind's time depends on beside its factor. Blocks of channels that are not full take as long as full ones.
    Grouped convolutions without a kernel of their own take longer for each number with wider groups. */
 static double of_shape(cm__correction kind, const cm__call *c)
@@ -93,8 +86,7 @@ double cm__correction_factor(const cm_device *device, cm__correction kind, const
     return *known ? device->corrections[kind].value * of_shape(kind, call) : 1;
 }
 
-bool cm__correction_of_traffic(const cm_device *device, const cm__call *call)
+bool cm__correction_of_traffic(const cm_device *device, cm__correction kind)
 {
-    return device->corrections[CM__CORRECT_GROUPED_SLOW_NHWC].known &&
-           cm__correction_of(call) == CM__CORRECT_GROUPED_SLOW_NHWC;
+    return kind == CM__CORRECT_GROUPED_SLOW_NHWC && device->corrections[kind].known;
 }

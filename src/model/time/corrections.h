@@ -8,13 +8,11 @@
 #include "device/calls.h"
 #include "device/device.h"
 
-/* The kind of a call; CM__CORRECTIONS: it is not corrected. */
-cm__correction cm__correction_of(const cm__call *call);
-/* The same if the call's work is known. */
+/* The kind of a call with this work; CM__CORRECTIONS: it is not corrected. */
 cm__correction cm__correction_of_work(const cm__call *call, double flop, double bytes);
 /* The factor of a call of this kind; 1: the device has none. *known: whether it has one. */
 double         cm__correction_factor(const cm_device *device, cm__correction kind, const cm__call *call, bool *known);
 /* Whether the factor refers to the time of the call's memory traffic instead of its transferred time. */
-bool           cm__correction_of_traffic(const cm_device *device, const cm__call *call);
+bool           cm__correction_of_traffic(const cm_device *device, cm__correction kind);
 
 #endif

@@ -26,11 +26,16 @@ static float log_of_size(int64_t size) { return size > 0 ? about_log((float)size
 
 /* ---- alignments ------------------------------------------------------------------------------------------------- */
 
-/* Half of the number of factors of 2 in a size, which is capped at 8, the width of vector loads. */
-static float alignment(int64_t size)
+/* The number of factors of 2 in a size, which is capped at 8, the width of vector loads. */
+#define FACTORS 3
+static int factors_of_two(int64_t size)
 {
-    return size <= 0 ? 1.5f : 0.5f * (float)__builtin_ctzll((unsigned long long)size | 8);
+    return size <= 0 ? FACTORS : __builtin_ctzll((unsigned long long)size | 1 << FACTORS);
 }
+
+static float alignment_of(int factors) { return 0.5f * (float)factors; }
+
+static float alignment(int64_t size) { return alignment_of(factors_of_two(size)); }
 
 /* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers,
    the operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
@@ -254,19 +259,19 @@ static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], f
     bool  halves = joins(c);
     for (int i = 0; i < CM__ALIGNED; i++, out += CM__BLOCK) {
         int   place = aligned_place(c, i);
-        float scale = scale_of(c->op, at + i), none = factor * alignment(0) / scale;
+        float scale = scale_of(c->op, at + i), by_factors[FACTORS + 1];
+        for (int k = 0; k <= FACTORS; k++) by_factors[k] = factor * alignment_of(k) / scale;
         for (int r = 0; r < CM__BLOCK; r++)
-            out[r] = place ? factor * alignment(aligned_part(sizes[place - 1][r], halves)) / scale : none;
+            out[r] = by_factors[place ? factors_of_two(aligned_part(sizes[place - 1][r], halves)) : FACTORS];
     }
 }
 
 static void groups_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
 {
-    int groups = groups_at[c->op].groups, channels = groups_at[c->op].channels;
-    if (!groups) return;
-    for (int r = 0; r < CM__BLOCK; r++)
-        out[groups * CM__BLOCK + r] =
-            kind_of_groups(sizes[groups][r], sizes[channels][r]) / scale_of(c->op, groups);
+    int   groups = groups_at[c->op].groups, channels = groups_at[c->op].channels;
+    float scale = scale_of(c->op, groups);
+    for (int r = 0; r < CM__BLOCK && groups; r++)
+        out[groups * CM__BLOCK + r] = kind_of_groups(sizes[groups][r], sizes[channels][r]) / scale;
 }
 
 static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)

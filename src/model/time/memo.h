@@ -10,6 +10,7 @@
 #define CM_MODEL_MEMO_H
 
 #include "device/calls.h"
+#include "device/device.h"
 #include "model/time/catalogue.h"
 #include "model/time/rows.h"
 
@@ -25,8 +26,9 @@ typedef struct cm__memo_value {
     cm__timed timed;
     double    unknown; /* 0: as good as measured; 1: no row is near */
     /* for a search of all tables: */
-    int       library;     /* index of the library that gave the time */
-    double    flop, bytes; /* work of the call */
+    int            library;     /* index of the library that gave the time */
+    double         flop, bytes; /* work of the call */
+    cm__correction kind;        /* which correction applies to it */
 } cm__memo_value;
 
 typedef struct cm__memo cm__memo;

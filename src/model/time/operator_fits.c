@@ -124,11 +124,12 @@ static candidates candidates_in_fp32(const cm__call *c)
                                : c->op == CM__CALL_SOFTMAX ? softmax
                                : c->op == CM__CALL_LAYER_NORM ? norm
                                                               : NULL;
-    bool   grouped = c->op == CM__CALL_CONV && c->sizes[CM__CONV_GROUPS] > 1;
+    bool grouped = c->op == CM__CALL_CONV && c->sizes[CM__CONV_GROUPS] > 1;
+    if (grouped || strcmp(c->dtype, "fp32")) return (candidates){0};
     candidates w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
     w.farthest = SAME_CHIP;
     if (found) memcpy(w.names, found, sizeof w.names);
-    return strcmp(c->dtype, "fp32") == 0 && !grouped ? w : (candidates){0};
+    return w;
 }
 
 /* Products and convolutions use the model of their pass. Convolutions may fall back to the forward model: the work
@@ -178,11 +179,12 @@ static const model *model_of_fitness(cm__operator_fits *m, const cm__call *c, co
     return NULL;
 }
 
-/* A model of the call's pass, under any name or of a related device, before one of the forward pass. */
+/* A model of the call's pass, under any name or of a related device, before one of the forward pass, which only streams
+   and convolutions can use. */
 static const model *model_for(cm__operator_fits *m, const cm__call *c, const candidates *w)
 {
     const model *own = model_of_fitness(m, c, w, 2);
-    return own ? own : model_of_fitness(m, c, w, 1);
+    return own || !(w->stream || c->op == CM__CALL_CONV) ? own : model_of_fitness(m, c, w, 1);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------- */

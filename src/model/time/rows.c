@@ -150,7 +150,22 @@ static bool same_type(int op, const char *a, const char *b)
     return same(a, b) || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
 }
 
-/* A variant or type is identified by the index of the first table that has it. */
+/* A variant or type is identified by the index of the first table that has it. Most tables have those of the table
+   before. */
+static int32_t first_with_variant(cm__tables tables, int32_t before, const char *variant)
+{
+    int32_t i = same(tables.all[before]->variant, variant) ? before : 0;
+    while (!same(tables.all[i]->variant, variant)) i++;
+    return i;
+}
+
+static int32_t first_with_type(cm__tables tables, int32_t before, const cm__kernel_table *t)
+{
+    int32_t i = same_type(t->op, tables.all[before]->dtype, t->dtype) ? before : 0;
+    while (!same_type(t->op, tables.all[i]->dtype, t->dtype)) i++;
+    return i;
+}
+
 static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void *block)
 {
     room parts;
@@ -159,9 +174,8 @@ static const cm__rows *prepare(cm__tables tables, const cm__limits *limits, void
     for (int32_t i = 0; i < tables.count; i++) {
         const cm__kernel_table *t = tables.all[i];
         rows[i] = prepare_table(t, limits, width_of(tables), &parts);
-        rows[i].variant = rows[i].dtype = 0;
-        while (!same(tables.all[rows[i].variant]->variant, t->variant)) rows[i].variant++;
-        while (!same_type(t->op, tables.all[rows[i].dtype]->dtype, t->dtype)) rows[i].dtype++;
+        rows[i].variant = first_with_variant(tables, i ? rows[i - 1].variant : 0, t->variant);
+        rows[i].dtype = first_with_type(tables, i ? rows[i - 1].dtype : 0, t);
     }
     return rows;
 }

@@ -117,8 +117,9 @@ static double cut(const cm__surface *s, features *f)
 {
     double outside = 0;
     for (int i = 0; i < f->count; i++) {
-        double inside = fmin(fmax(f->value[i], s->low[i]), s->high[i]);
-        outside = fmax(outside, fabs(f->value[i] - inside));
+        double x = f->value[i], inside = x > s->low[i] ? (x < s->high[i] ? x : s->high[i]) : s->low[i];
+        double away = fabs(x - inside);
+        if (away > outside) outside = away;
         f->value[i] = inside;
     }
     return outside;

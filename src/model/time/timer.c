@@ -126,6 +126,12 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
     return NULL;
 }
 
+static void find_work(const cm__call *c, cm__memo_value *found)
+{
+    cm__call_work(c, &found->flop, &found->bytes);
+    found->kind = cm__correction_of_work(c, found->flop, found->bytes);
+}
+
 /* As by_libraries(), with one look-up for all devices that share the memo: copies of a device with other limits, and
    devices without tables of their own. */
 static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_value *found)
@@ -141,7 +147,7 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_valu
     if (!memo || !cm__memo_find(memo, key, c, found)) {
         by = by_libraries(t, c, &found->timed);
         if (by) found->library = (int)(by - t->libraries);
-        cm__call_work(c, &found->flop, &found->bytes);
+        find_work(c, found);
         if (memo) cm__memo_keep(memo, key, c, found);
     }
     return found->library < LIBRARIES ? &t->libraries[found->library] : NULL;
@@ -176,7 +182,7 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 
 static double correction_of(const cm__timer *t, const cm__call *c, const cm__memo_value *found, bool *known)
 {
-    return cm__correction_factor(t->device, cm__correction_of_work(c, found->flop, found->bytes), c, known);
+    return cm__correction_factor(t->device, found->kind, c, known);
 }
 
 /* The corrected time of a call from the reference device's tables; 0: they have none. */
@@ -212,7 +218,7 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
     double     factor = correction_of(t, c, found, &corrected);
     cm__timed *timed = &found->timed;
     double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, corrected);
-    if (cm__correction_of_traffic(t->device, c)) {
+    if (cm__correction_of_traffic(t->device, found->kind)) {
         timed->time_s = fmax(moved_s, factor * found->bytes / t->limits.memory_bytes_s);
         timed->shared = cm__time_factors.slow_groups_error;
         return;
@@ -233,7 +239,7 @@ static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
         cm__memo_value found;
         if (table < 0 || !l->tables[table]->n_rows) continue;
         found.timed = from_table(t, l, table, c, true);
-        cm__call_work(c, &found.flop, &found.bytes);
+        find_work(c, &found);
         if (l->reference) take_from_reference(t, l, c, &found);
         if (l->moved) move(t, l, c, &found);
         *timed = found.timed;

@@ -154,6 +154,7 @@ static void joined_texts(void **state)
     cm__ctx *ctx = cm__ctx_new(NULL);
     assert_string_equal(cm__text_join(ctx, "layer.weight", ".state1"), "layer.weight.state1");
     assert_string_equal(cm__text_join(ctx, "", ""), "");
+    assert_string_equal(cm__text_dotted(ctx, "layer", "weight"), "layer.weight");
     cm__ctx_free(ctx);
 }
 
