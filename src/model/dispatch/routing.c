@@ -3,9 +3,9 @@
  * routing.c - kernels that bring tokens to their experts and back under Megatron Core (token_dispatcher.py, and
  * Transformer Engine's permutation.py).
  *
- * One kernel writes each token's row once for each of its experts; one adds a token's rows up again. Each is the other's
- * gradient, so that no gradient is scattered. The activation between an expert's products multiplies the routers'
- * weights, as it is computed, so that they need no pass of their own. Devices that share experts also sort the rows
+ * One kernel writes each token's row once for each of its experts; one adds a token's rows up again. Each is the
+ * other's gradient, so that no gradient is scattered. The router's weights are multiplied by the kernel of the
+ * activation between an expert's products and need no pass of their own. Devices that share experts also sort the rows
  * that they receive by expert, and back, unless the exchange itself writes them in order.
  */
 #include "model/dispatch/routing.h"
@@ -23,15 +23,23 @@ static stage producer_stage(const cm_graph *g, const cm_node *n)
     return from < 0 || g->nodes[from].phase != CM_FORWARD ? NOWHERE : stage_of(g, &g->nodes[from]);
 }
 
+/* An index that a router chose, perhaps padded to the same number for every expert. */
+static bool is_chosen(const cm_graph *g, const cm_tensor *index)
+{
+    int32_t from = cm__t(g, index->storage)->producer;
+    return from >= 0 && (g->nodes[from].op == CM_OP_TOP_K || g->nodes[from].op == CM_OP_PAD);
+}
+
 /* Rows of a table that the step itself has made: an index that repeats them spreads tokens over experts, and one that
    does not takes the results back. */
 static stage rows_looked_up(const cm_graph *g, const cm_node *n)
 {
     if (n->block < 0 || n->n_inputs < 2 || n->inputs[0] < 0 || n->inputs[1] < 0) return NOWHERE;
     const cm_tensor *table = cm__in(g, n, 0), *index = cm__in(g, n, 1);
-    if (table->rank != 2 || index->rank != 2 || table->producer < 0 || index->producer < 0) return NOWHERE;
+    if (table->rank != 2 || index->rank != 2 || table->producer < 0 || !is_chosen(g, index)) return NOWHERE;
     cm_poly rows = cm_tensor_elements(table), out = cm_tensor_elements(cm__t(g, n->outputs[0]));
-    return cm__poly_at(&rows, 1) < cm__poly_at(&out, 1) ? TO_EXPERTS : FROM_EXPERTS;
+    if (cm__poly_at(&rows, 1) < cm__poly_at(&out, 1)) return TO_EXPERTS;
+    return index->dims[1].fixed > 0 ? FROM_EXPERTS : NOWHERE; /* its experts per token must be known */
 }
 
 static stage stage_of(const cm_graph *g, const cm_node *forward)

@@ -5,14 +5,15 @@
 
 /* Bytes that the kernels of the routing operators of a step move: tokens [64, 256] and rows of two experts each
    [128, 256], in bf16. Out and back in forward, and the same in backward: four kernels that read or write tokens and
-   rows. Devices that share experts by all-to-all sort the rows four times, reading and writing them. No row is scattered. */
+   rows. Devices that share experts by all-to-all sort the rows four times, reading and writing them. No row is
+   scattered. */
 static void routed(void **state)
 {
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_graph *step = step_of("mixtral:layers=1,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,top_k=2",
-                             CM_RECOMPUTE_NONE);
+    cm_graph *step = step_of("mixtral:layers=1,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=512,experts=8,"
+                             "top_k=2", CM_RECOMPUTE_NONE);
     static const struct {
         int32_t ep, software;
         double  sorts;

@@ -55,15 +55,16 @@ static cm__part first_layer(cm__ctx *ctx, cm_fabric *on, cm_graph *step, cm_runt
     return cm__parts_new(ctx, &m, on, 1, plan.cp > 1 ? plan.cp : 1, timed).all[1];
 }
 
-/* Bytes of 4,096 tokens of 1,024 numbers in bf16, with two experts each. All-to-all sends each copy; today's dispatchers
-   send a token once to each device that has experts for it, 4 (1 - (3/4)^2) = 1.75 of four. A product in 8 bits changes
-   neither. Of two nodes a token reaches 1.5, and the slower link counts. */
+/* Bytes of 4,096 tokens of 1,024 numbers in bf16, with two experts each. All-to-all sends each copy; today's
+   dispatchers send a token once to each device that has experts for it, 4 (1 - (3/4)^2) = 1.75 of four. Of two nodes a
+   token reaches 1.5, and the slower link counts. Inside a node another micro-batch hides all of it. */
 static void dispatched(void **state)
 {
     (void)state;
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    static const char model[] = "mixtral:layers=1,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=4096,vocab=512,experts=8,top_k=2";
+    static const char model[] = "mixtral:layers=1,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=4096,vocab=512,"
+                                "experts=8,top_k=2";
     cm_plan   plan = {.tp = 1, .ep = 4, .cp = 1}, behind = plan;
     double    once = 4096.0 * 1024 * 2;
     cm__group all = {4, 4};
