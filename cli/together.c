@@ -39,6 +39,7 @@ static bool interleaved(const settings *s) { return plan_of(s)->interleave > 1; 
 static bool by_tokens(const settings *s) { return plan_of(s)->sequence_parallel; }
 static bool in_pieces(const settings *s) { return plan_of(s)->async_tensor; }
 static bool imbalanced(const settings *s) { return plan_of(s)->expert_imbalance > 0; }
+static bool routes_behind(const settings *s) { return plan_of(s)->async_experts; }
 static bool asynchronous(const settings *s) { return plan_of(s)->asynchronous; }
 static bool overlapping(const settings *s) { return plan_of(s)->overlap; }
 static bool compressed(const settings *s) { return plan_of(s)->gradient_bits > 0 || plan_of(s)->gradient_part > 0; }
@@ -61,6 +62,7 @@ static const struct {
     {by_tokens, tensor_parallel, "--sequence-parallel divides what --tp does not: add --tp N"},
     {in_pieces, may_divide_tensors, "--async-tp is of tensor-parallel devices: add --tp N"},
     {imbalanced, expert_parallel, "--expert-imbalance is of expert-parallel devices: add --ep N"},
+    {routes_behind, expert_parallel, "--async-ep is of expert-parallel devices: add --ep N"},
     {asynchronous, planned, "--async needs " SEVERAL},
     {overlapping, planned, "--overlap needs " SEVERAL},
     {compressed, planned, "--compress needs " SEVERAL},

@@ -665,6 +665,7 @@ typedef struct cm_plan {
     bool         asynchronous; /* replicas exchange gradients with a parameter server without waiting for each other */
     double       gradient_bits, gradient_part; /* bits per gradient, fraction of gradients sent; 0: all of them */
     bool         async_tensor; /* tensor-parallel devices exchange pieces while products compute the others */
+    bool         async_experts; /* tokens are sent to experts and back behind the computing of another micro-batch */
     bool         overlap;    /* overlap the gradient all-reduce with backward even if the runtime does not */
     bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */

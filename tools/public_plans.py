@@ -19,7 +19,8 @@ import subprocess
 
 MPT = {"125m": (12, 768, 12), "350m": (24, 1024, 16), "760m": (24, 1536, 12), "1b": (24, 2048, 16), "3b": (32, 2560, 20),
        "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56), "70b": (64, 8192, 64)}
-BARE = "activation=gelu,dropout=0,embed_dropout=0,attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0"
+# products have biases: no_bias = False in llmfoundry/models/mpt/configuration_mpt.py, and the benchmark's files do not change it
+MPT_REST = "activation=gelu,dropout=0,embed_dropout=0,attention_dropout=0"
 NEMOTRON = "gpt:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,vocab=256000,activation=relu,dropout=0,embed_dropout=0," \
            "attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0"
 MODELS = {
@@ -35,6 +36,20 @@ MODELS = {
 DEVICES = {"A100-SXM4-80GB": "nvidia-a100-80g", "A100-SXM4-40GB": "nvidia-a100-40g", "H100-SXM-80GB": "nvidia-h100",
            "H100-SXM-96GB-HBM2e-500W": "nvidia-h100-96g", "B200-SXM-180GB": "nvidia-b200", "B300-SXM": "nvidia-b300",
            "GB200": "nvidia-gb200", "GB300": "nvidia-gb300"}
+# What Megatron-Bridge's recipes set and its tables do not print: scripts/performance/configs at the tag of each release (v0.2.0
+# is 25.11, v0.3.0 and .1 26.02, v0.4.0 and .1 26.04, v0.5.0 and .1 26.06). The last release whose recipe names no
+# moe_flex_dispatcher_backend, so that Megatron Core's all-to-all exchanges tokens, which is the program's `--software 2025`:
+ALL_TO_ALL = {("GPT OSS 120B", "H100"): "26.04.01", ("GPT OSS 120B", "B200"): "26.02.01", ("GPT OSS 120B", "B300"): "26.02.01",
+              ("GPT OSS 120B", "GB200"): "26.02.01", ("GPT OSS 120B", "GB300"): "26.04.01", ("Qwen3_30B_a3B", "B200"): "26.02",
+              ("Qwen3_30B_a3B", "H100"): "25.11", ("Qwen3_235B_a22B", "H100"): "26.04.01", ("Qwen3_235B_a22B", "B200"): "26.04.01",
+              ("Qwen3_235B_a22B", "B300"): "26.04.01"}
+# First and last release with moe_a2a_overlap (recipes of 26.08 are written otherwise and taken to be those of 26.06):
+BEHIND = {("DeepSeekV3", "GB200"): ("26.06", ""), ("DeepSeekV3", "GB300"): ("26.06", ""), ("GPT OSS 120B", "GB200"): ("26.04", ""),
+          ("GPT OSS 120B", "GB300"): ("26.06", ""), ("Qwen3_30B_a3B", "GB200"): ("26.06", ""), ("Qwen3_30B_a3B", "GB300"): ("26.06", ""),
+          ("Qwen3_30B_a3B", "B300"): ("26.06", ""), ("Qwen3_30B_a3B", "H100"): ("25.11", "26.02"),
+          ("Qwen3_235B_a22B", "GB200"): ("26.06", ""), ("Qwen3_235B_a22B", "GB300"): ("26.06", ""),
+          ("Qwen3_235B_a22B", "H100"): ("25.11", "26.04.01"), ("Qwen3_235B_a22B", "B300"): ("26.02", "26.02"),
+          ("Qwen3_235B_a22B", "B200"): ("25.11", "25.11")}
 NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}
 
 
@@ -52,7 +67,7 @@ def foundry(row):
     """Composer's FSDP. Attention is Triton's of 2023, and the loss is one fused kernel (llm-foundry, mpt configuration)."""
     layers, hidden, heads = MPT[row["model"][4:]]
     full = noted(row, "act_ckpt") == "True"
-    return [f"gpt:layers={layers},hidden={hidden},heads={heads},vocab=50368,{BARE}", "--zero", "3", "--software", "2023",
+    return [f"gpt:layers={layers},hidden={hidden},heads={heads},vocab=50368,{MPT_REST}", "--zero", "3", "--software", "2023",
             "--micro-batch", noted(row, "microbatch"), "--global-batch", noted(row, "global_batch"), "--loss-kernel", "fused",
             "--recompute", "full" if full else "none", "--precision", "amp-bf16", "--runtime", "torch-eager"]
 
@@ -73,9 +88,19 @@ def megatron(row):
     words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # assumed of both sources: tensor-parallel exchanges overlap
     words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
     words += ["--ep", str(ep)] if ep > 1 else []
-    # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
-    words += ["--grad-reduce-in-bf16"] if row["source"] == "Megatron-Bridge" else []
-    return words
+    return words + (bridge(row) if row["source"] == "Megatron-Bridge" else [])
+
+
+def bridge(row):
+    """What only its recipes tell. The rows of Llama 3 70B in release 26.06 stand under "SFT Performance" (32 devices) and "LoRA
+    Performance" (8; adapters of linear_qkv alone: llama3_llm_finetune.py), not under pre-training."""
+    release, key = noted(row, "container").split()[0], (row["model"], row["device"].split("-")[0])
+    words = ["--grad-reduce-in-bf16"] # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
+    words += ["--software", "2025"] if release <= ALL_TO_ALL.get(key, "") else []
+    first, last = BEHIND.get(key, ("none", ""))
+    words += ["--async-ep"] if first <= release and (not last or release <= last) else []
+    adapters = row["model"] == "LLAMA3_70B" and release == "26.06" and row["n_devices"] == "8"
+    return words + (["--lora", "r=16,alpha=32,targets=qkv"] if adapters else [])
 
 
 SOURCES = {"mosaicml/llm-foundry": foundry, "pytorch/torchtitan": titan, "NeMo-docs": megatron, "Megatron-Bridge": megatron}
@@ -85,8 +110,8 @@ def words_of(row):
     """The command's options for a row; None: it is not used."""
     if row["source"] not in SOURCES or row["metric"] != "tokens_per_s_per_device" or row["device"] not in DEVICES:
         return None
-    bridge = SOURCES[row["source"]] is megatron
-    if bridge and (row["model"] not in MODELS or row["precision"] not in ("FP8", "FP8-CS", "MXFP8", "FP8-MX", "BF16") or
+    by_plan = SOURCES[row["source"]] is megatron
+    if by_plan and (row["model"] not in MODELS or row["precision"] not in ("FP8", "FP8-CS", "MXFP8", "FP8-MX", "BF16") or
                    not noted(row, "GBS") or "finetune" in row["notes"]):
         return None
     device, devices = DEVICES[row["device"]], int(row["n_devices"])

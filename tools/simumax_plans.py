@@ -5,7 +5,8 @@
 Figures: github.com/MooreThreads/SimuMax, docs/b200/b200_release_v1.2_summary.md ("real ms", "real alloc GiB"), measured
 with Megatron-LM 23e00ed, Transformer Engine 2.11 and PyTorch 2.10. Settings are those of its scripts (run_pretrain_llama3.sh,
 run_pretrain_deepseekv2.sh): distributed optimizer, sequence parallelism, nothing recomputed or overlapped, fused loss;
-experts with a capacity of 1, padded, which is the balanced load that the program assumes. Context parallelism exchanges
+tokens exchanged by all-to-all (--software 2025), experts with a capacity of 1, padded, which is the balanced load that the program
+assumes. Context parallelism exchanges
 heads (a2a), the program's a ring. Models are cut to a few layers.
 
 Only the rows of Llama 3 70B with 4 micro-batches were known when the Megatron runtime was made (docs/plans.md); all
@@ -51,7 +52,7 @@ DEVICES = 8
 def asked(program, command, row, count):
     model, tp, cp, pp, ep, seq = row[:6]
     words = [MODELS[model].format(seq=seq), "--device", "nvidia-b200", "-n", str(DEVICES), "--runtime", "megatron",
-             "--precision", "bf16", "--zero", "1", "--micro-batch", "1", "--accumulate", str(count)]
+             "--precision", "bf16", "--zero", "1", "--software", "2025", "--micro-batch", "1", "--accumulate", str(count)]
     for name, size in (("--tp", tp), ("--cp", cp), ("--pp", pp), ("--ep", ep)):
         words += [name, str(size)] if size > 1 else []
     words += ["--sequence-parallel"] if tp > 1 else []

@@ -64,7 +64,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
             cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
             sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-            overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
             compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
             runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
@@ -125,6 +125,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     schedule: pipeline schedule: 1f1b (default) or gpipe
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
+    async_ep: expert-parallel devices exchange tokens behind the computing of another micro-batch: Megatron-LM's
+        --overlap-moe-expert-parallel-comm
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
@@ -157,11 +159,11 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
         "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
         "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
-        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
-        "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing, "--trace": trace,
-        "--snapshot": snapshot, "--what-if": what_if})
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
+        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
+        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -524,8 +526,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
           cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
           expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
-          schedule: Optional[str] = None, async_tp: Optional[bool] = None, overlap: Optional[bool] = None,
-          async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
+          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
@@ -574,6 +576,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     schedule: pipeline schedule: 1f1b (default) or gpipe
     async_tp: tensor-parallel devices exchange pieces behind their products: PyTorch's async TP, Megatron-LM's
         --tp-comm-overlap
+    async_ep: expert-parallel devices exchange tokens behind the computing of another micro-batch: Megatron-LM's
+        --overlap-moe-expert-parallel-comm
     overlap: overlap the gradient all-reduce with backward even if the runtime does not
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
@@ -590,8 +594,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
         "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
         "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload,
-        "--what-if": what_if})
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,

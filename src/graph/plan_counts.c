@@ -32,6 +32,10 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
     p->accumulate = at_least_one(p->accumulate);
     if (p->global_batch && p->micro_batch)
         p->accumulate = at_least_one((int32_t)(p->global_batch / p->micro_batch / p->dp));
+    bool one = p->global_batch && p->micro_batch && p->accumulate == 1;
+    if (p->async_experts && (one || (p->pp > 1 && p->interleave == 1))) /* as Megatron-LM asserts */
+        cm__fail(ctx, CM_ERR_ARGUMENT, "--async-ep computes one micro-batch while another one's tokens are sent: it "
+                 "needs several of them, and model chunks (--interleave) in a pipeline");
 }
 
 static bool same_counts(const cm_plan *a, const cm_plan *b)
@@ -46,7 +50,7 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b)
 {
     return same_counts(a, b) && a->sequence_parallel == b->sequence_parallel && a->gpipe == b->gpipe &&
            a->asynchronous == b->asynchronous && a->gradient_bits == b->gradient_bits &&
-           a->gradient_part == b->gradient_part && a->overlap == b->overlap &&
+           a->gradient_part == b->gradient_part && a->overlap == b->overlap && a->async_experts == b->async_experts &&
            a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
            a->offload_weights == b->offload_weights && a->recompute == b->recompute &&
            a->recompute_layers == b->recompute_layers;

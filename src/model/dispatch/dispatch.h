@@ -24,6 +24,7 @@ typedef struct cm__sized_call {
 typedef struct cm__shards {
     int32_t     tp, ep, cp;
     bool        in_pieces; /* exchanges run behind products, piece by piece */
+    bool        routes_behind; /* tokens are sent to experts while another micro-batch computes */
     bool        whole_experts; /* tensor parallelism does not divide experts (cm__whole_experts()) */
     double      imbalance; /* tokens of the fullest expert-parallel device over the mean */
     bool        sequence; /* sequence parallelism: tensors that are not split are divided by tokens */

@@ -12,6 +12,8 @@
  * joins, or a gate that is spread over an image.
  */
 #include "model/dispatch/fusing.h"
+#include "graph/runtimes.h"
+#include "model/dispatch/routing.h"
 
 #include <string.h>
 
@@ -61,6 +63,7 @@ bool cm__in_chain(const cm_graph *g, const cm_node *n)
 static bool compiles(const cm__dispatch *d, const cm_node *n)
 {
     bool all = d->runtime == CM_RUNTIME_TORCH_COMPILE || d->runtime == CM_RUNTIME_TUNED;
+    if (cm__is_megatron_core(d->runtime, d->g->software) && cm__routes(d->g, n)) return false;
     return cm__fusible(d->g, n) && (all || cm__in_chain(d->g, n));
 }
 

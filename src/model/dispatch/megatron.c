@@ -11,6 +11,7 @@
 #include <string.h>
 #include "graph/runtimes.h"
 #include "model/dispatch/fusing.h"
+#include "model/dispatch/routing.h"
 #include "model/time/factors.h"
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
@@ -133,6 +134,8 @@ static bool was_cast(const cm__dispatch *d, int32_t node)
 
 void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
 {
-    bool core = cm__is_megatron_core(d->runtime, d->g->software);
-    if (!d->g->nodes[node].view && !(core && was_cast(d, node))) rules[d->g->nodes[node].op](d, node);
+    const cm_node *n = cm__node(d, node);
+    bool           core = cm__is_megatron_core(d->runtime, d->g->software);
+    if (n->view || (core && was_cast(d, node))) return;
+    (core && cm__routes(d->g, n) ? cm__dispatch_route : rules[n->op])(d, node);
 }

@@ -12,6 +12,7 @@
 #include "graph/rule.h"
 #include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
+#include "model/dispatch/routing.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/time/factors.h"
 
@@ -210,6 +211,49 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
     }
 }
 
+/* How many of so many equal places one token's copies reach, each at random. */
+static double places(double count, double copies) { return count * (1 - pow(1 - 1 / count, copies)); }
+
+/* Bytes of the tokens that a product of experts reads, before they are cast to 8 bits. */
+static double token_bytes(const cm__making *k, const cm_node *product)
+{
+    const cm_tensor *x = cm__in(k->g, product, 0);
+    const cm_node   *made = x->producer >= 0 ? &k->g->nodes[x->producer] : NULL;
+    cm_poly          bytes = cm_tensor_bytes(made && cm__is_scaled_cast(k->g, made) ? cm__in(k->g, made, 0) : x);
+    return cm__poly_at(&bytes, k->batch);
+}
+
+/* One exchange of `sent` bytes, `copies` of each token. Where a token is sent once to each node and device that has
+   experts for it, the two links work at the same time. */
+static double route_time(const cm__making *k, cm__group group, double sent, double copies)
+{
+    if (!cm__sends_once(k->m->runtime, k->g->software))
+        return cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
+    int32_t nodes = group.size / group.per_node;
+    double  once = sent / copies;
+    return fmax(cm__comm_time(k->fabric, CM__ALL_TO_ALL, (cm__group){group.per_node, group.per_node},
+                              once * places(group.size, copies)),
+                cm__comm_time(k->fabric, CM__ALL_TO_ALL, (cm__group){nodes, 1}, once * places(nodes, copies)));
+}
+
+typedef struct passes {
+    double of[2]; /* of forward [0] and backward [1] */
+} passes;
+
+/* Device time of the passes of each part. One micro-batch's forward runs together with another one's backward, so that
+   either hides the other's exchanges (Megatron-LM, megatron/core/pipeline_parallel/combined_1f1b.py). */
+static const passes *passes_of(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__dispatch *d = k->m->calls;
+    if (!d->shards.routes_behind || !k->timed) return NULL;
+    passes *of = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *of);
+    for (int32_t i = 0; i < d->n_of; i++) {
+        int phase = k->g->nodes[d->node[i]].phase;
+        if (phase != CM_UPDATE) of[k->part[d->node[i]]].of[phase != CM_FORWARD] += k->timed[d->of[i]].time_s;
+    }
+    return of;
+}
+
 /* Tokens are sent to the devices of their experts and back, in every pass. With sequence parallelism each
    tensor-parallel device sends its own tokens (Megatron-LM, megatron/core/transformer/moe/token_dispatcher.py). If its
    group divides experts, it then gathers their tokens, which add_sums() counts. */
@@ -218,6 +262,7 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     const cm__shards *s = &k->m->calls->shards;
     int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 && !s->whole_experts ? s->tp : 1);
     cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
+    const passes     *other = passes_of(k, ctx);
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
     /* phase of the last expert seen in each part, plus 1 */
     int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last);
@@ -226,14 +271,17 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
         int32_t        at = k->part[i];
         if (!cm__twin_count(k->layering->twins, k->g, k->part, i)) continue;
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
-        cm_poly bytes = cm_tensor_bytes(cm__in(k->g, forward, 0));
-        double  sent = cm__poly_at(&bytes, k->batch) * s->imbalance; /* the fullest device receives most */
+        double sent = token_bytes(k, forward) * s->imbalance; /* the fullest device receives most */
         if (s->sequence || s->whole_experts) sent /= s->tp;
-        if (!last[at]) route_s[at] = 2 * cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
+        if (!last[at]) route_s[at] = 2 * route_time(k, group, sent, cm__experts_per_token(k->g, forward));
         last[at] = n->phase + 1;
         add_traffic(k, i, 2 * sent, s->ep, 0);
         cm__part *part = &k->parts->all[at];
-        *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at];
+        bool      forth = n->phase == CM_FORWARD;
+        double    most = group.per_node < group.size ? cm__time_factors.expert_hidden : 1;
+        double    hidden = other ? fmin(other[at].of[forth], most * route_s[at]) : 0;
+        *(forth ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at] - hidden;
+        if (forth && !other) part->forward_comm_s += k->m->host_route_s;
     }
 }
 

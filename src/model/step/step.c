@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - the time of a step from its kernel calls: tables, calibration, clock, host, and the interval. */
 #include "model/step/step.h"
+#include "graph/runtimes.h"
 
 #include <math.h>
 #include <string.h>
@@ -147,6 +148,8 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
         .host_unit_s = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE
                            ? cm__time_factors.fsdp_unit_host * hosting.slower : 0,
+        .host_route_s = cm__is_megatron_core(runtime, graph->software) ? cm__time_factors.expert_wait * hosting.slower
+                                                                       : 0,
         .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
         .gap_s = gap_of(device, reference, runtime, graphs),

@@ -25,6 +25,7 @@ typedef struct cm__step_model {
     double           host_launch_s; /* of a kernel that a call launches beyond the first few (step.c) */
     double           host_error; /* log error of host times */
     /* per exchange between stages, per micro-batch, per collective call */
+    double         host_route_s;     /* of the device, per layer of experts and micro-batch: factors.h, expert_wait */
     double         host_unit_s;      /* host time per micro-batch of a module that FSDP gathers */
     double           host_exchange_s, host_batch_s, host_collective_s;
     const bool      *sparse;  /* per call: it runs on 2:4 sparse units; NULL: none does */

@@ -27,6 +27,8 @@ typedef struct cm__factors {
     double transfer_error, corrected_error, slow_groups_error, least_transfer;
     double common_error, compiled_error, neighbours_shared, sparse_error; /* of a step: step.c */
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */
+    double expert_wait; /* of the device in a layer of experts, for a host that reads how many tokens each one gets */
+    double expert_hidden; /* part of experts' exchanges between nodes that another micro-batch's computing hides */
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     /* the same of reentrant checkpoints: with all weights trained, and with frozen ones */
     double reentrant_host, reentrant_frozen_host;
