@@ -175,11 +175,13 @@ def write_table(out, label, table, number, calls):
     rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "variant", "dtype", "kind", "source", "date")]
     check_rows(" ".join([table["op"], table["pass"]] + texts[:3]), rows, len(calls[table["op"]]))
     widths, sizes = packed_rows(rows)
+    launches = [int(row[-1]) for row in rows]
+    counts = [f"{label}_launches", "NULL"] if max(launches) <= 255 else ["NULL", f"{label}_launches"]
     for kind, name, values in (("uint8_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in rows]),
-                               ("uint16_t", "launches", [int(row[-1]) for row in rows])):
+                               ("uint8_t" if counts[1] == "NULL" else "uint16_t", "launches", launches)):
         out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
     return f"    {{{', '.join(map(c_string, texts))}, {list(calls).index(table['op'])}, {PASSES.index(table['pass'])}, {len(rows)}, " \
-           f"{number}, {int(all(a[:-2] <= b[:-2] for a, b in zip(rows, rows[1:])))}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {label}_launches}},\n"
+           f"{number}, {int(all(a[:-2] <= b[:-2] for a, b in zip(rows, rows[1:])))}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {', '.join(counts)}}},\n"
 
 
 def embed_kernels(out_path, calls_path, paths):

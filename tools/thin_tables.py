@@ -1,49 +1,73 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""thin_tables.py TABLES.json N: removes the N rows of a file of kernel tables that the rows beside them replace best.
+"""thin_tables.py BUILD TABLES.json N: removes the N rows of the H200's kernel tables that the other rows predict best.
 
-Tables in the program have a limited size, so that new rows need room. A row can go if another row of its table has nearly
-its sizes and, per element, nearly its time. Distance: the largest difference of the logarithms of two sizes, plus that of
-the times per element. Of two rows that replace each other, the smaller one goes.
+Tables in the program have a limited size, so that new rows need room. A row can go if the interpolation without it gives nearly
+its time (tools/left_out_calls.c; BUILD contains TABLES.json). Of rows that are alike, which may be what predicts each other,
+only one goes. Tables of fewer than 300 rows, and operators other than products and convolutions, keep all of theirs.
 """
 import argparse
 import json
 import math
+import subprocess
 
-FARTHEST = 0.25  # of two rows that may replace each other
+import internal
+
+OPERATORS = ("conv", "conv3d", "gemm")
+LEAST_ROWS = 300
+ALIKE = 1.0  # the largest difference of the logarithms of two rows' sizes
 
 
-def distance(a, b, dims):
-    sizes = [math.log(x / y) if x > 0 and y > 0 else (x != y) * 9.0 for x, y in zip(a[:dims], b[:dims])]
-    return max(map(abs, sizes), default=0) + abs(math.log(a[dims] / b[dims]) - max(sizes, key=abs, default=0))
+def left_out(build):
+    """How far each call is from the prediction without it: |log|, by the call's text."""
+    answer = subprocess.run([internal.built(build, "left_out_calls")], capture_output=True, text=True, check=True)
+    fields = (line.split("\t") for line in answer.stdout.splitlines())
+    return {call: abs(math.log(float(predicted) / float(measured))) for call, measured, predicted in fields}
 
 
-def nearest(rows, dims):
-    """(distance, row) of every row that another one, which stays, can replace."""
-    order = sorted(range(len(rows)), key=lambda i: rows[i])
-    for place, i in enumerate(order[:-1]):
-        near = min((distance(rows[i], rows[j], dims) for j in order[place + 1:place + 40]), default=9.0)
-        if near < FARTHEST:
-            yield near, i
+def alike(a, b, dims):
+    return all(x == y or (x > 0 and y > 0 and abs(math.log(x / y)) < ALIKE) for x, y in zip(a[:dims], b[:dims]))
+
+
+def candidates(tables, errors):
+    """(error, table, row) of the rows that may go, the best predicted first."""
+    for name, table in tables.items():
+        dims = len(table["dims"])
+        if len(table["rows"]) < LEAST_ROWS or table["op"] not in OPERATORS:
+            continue
+        for i, row in enumerate(table["rows"]):
+            call = f"{table['op']} {table['pass']} {table['variant'] or '-'} {table['dtype']} {','.join(map(str, row[:dims]))}"
+            if call in errors:
+                yield errors[call], name, i
+
+
+def chosen(tables, errors, count):
+    """The rows to remove, by table, and the largest error among them."""
+    gone, total, worst = {name: [] for name in tables}, 0, 0.0
+    for error, name, i in sorted(candidates(tables, errors)):
+        rows, dims = tables[name]["rows"], len(tables[name]["dims"])
+        if total < count and not any(alike(rows[i], rows[j], dims) for j in gone[name]):
+            gone[name].append(i)
+            total, worst = total + 1, error
+    return gone, total, worst
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("build")
     parser.add_argument("tables")
     parser.add_argument("count", type=int)
     given = parser.parse_args()
     lines = open(given.tables).read().split("\n")
-    parsed = {n: json.loads(line[:line.rindex("}") + 1]) for n, line in enumerate(lines) if line.startswith('{"runtime"')}
-    found = sorted((near, n, i) for n, table in parsed.items() for near, i in nearest(table["rows"], len(table["dims"])))
-    gone = {(n, i) for _, n, i in found[:given.count]}
-    for n, table in parsed.items():
-        kept = [row for i, row in enumerate(table["rows"]) if (n, i) not in gone]
-        if len(kept) < len(table["rows"]):
-            end = lines[n][lines[n].rindex("}") + 1:]
-            lines[n] = json.dumps(table | {"rows": kept}, separators=(",", ":")) + end
+    tables = {n: json.loads(line[:line.rindex("}") + 1]) for n, line in enumerate(lines) if line.startswith('{"runtime"')}
+    gone, total, worst = chosen(tables, left_out(given.build), given.count)
+    for n, rows in gone.items():
+        if rows:
+            kept = [row for i, row in enumerate(tables[n]["rows"]) if i not in set(rows)]
+            lines[n] = json.dumps(tables[n] | {"rows": kept}, separators=(",", ":")) + lines[n][lines[n].rindex("}") + 1:]
     with open(given.tables, "w") as out:
         out.write("\n".join(lines))
-    print(f"{len(gone)} rows removed, up to a distance of {found[min(given.count, len(found)) - 1][0]:.3f}")
+    print(f"{total} rows removed, which the others predict to {100 * worst:.2f} %")
 
 
 if __name__ == "__main__":

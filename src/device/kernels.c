@@ -95,7 +95,7 @@ static void read_rows(const reading *r, cm__kernel_table *t)
         read_row(r, i, sizes + i * (size_t)r->n_sizes, &time_s[i], &launches[i]);
     t->n_rows = (int32_t)count;
     t->time_s = time_s;
-    t->launches = launches;
+    t->many_launches = launches;
     cm__rows_pack(r->ctx, t, sizes);
 }
 

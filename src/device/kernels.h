@@ -17,8 +17,14 @@ typedef struct cm__kernel_table {
     uint8_t        row_bytes, widths[CM__CALL_SIZES]; /* bytes of the sizes of a row, and of each of them */
     const uint8_t *sizes;    /* of all rows; row_sizes.h reads them */
     const float   *time_s;
-    const uint16_t *launches; /* kernels per call */
+    const uint8_t  *launches;      /* kernels per call, unless one has more than 255 of them */
+    const uint16_t *many_launches; /* then these are given, and so in tables of profiles */
 } cm__kernel_table;
+
+static inline int32_t cm__row_launches(const cm__kernel_table *t, int32_t row)
+{
+    return t->many_launches ? t->many_launches[row] : t->launches[row];
+}
 
 typedef struct cm__kernels {
     const cm__kernel_table *tables;

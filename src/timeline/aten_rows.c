@@ -30,7 +30,8 @@ void cm__traced_channel_norm(cm__traced_op *a)
     const cm__traced_tensor *x = &a->in[back && own], *y = &a->in[back && !own];
     if (x->rank < 2) return;
     bool        last = cm__traced_channels_last(x), mixed = back && own && last != cm__traced_channels_last(y);
-    const char *variant = x->rank == 2 ? "rows" : mixed ? "mixed" : last ? "nhwc" : "nchw";
+    const char *planes = own && x->type && strcmp(x->type, "bf16") != 0 ? "plain" : "nchw";
+    const char *variant = x->rank == 2 ? "rows" : mixed ? "mixed" : last ? "nhwc" : planes;
     cm__call   *c = cm__traced_call(a, CM__CALL_BATCH_NORM, pass_of(a), variant, x->type);
     c->sizes[CM__BATCH_NORM_N] = x->dims[0];
     c->sizes[CM__BATCH_NORM_C] = x->dims[1];

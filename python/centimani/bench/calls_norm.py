@@ -13,7 +13,12 @@ def batch_norm(s, case, t):
     # Mixed precision keeps the parameters and statistics of batch norm in fp32.
     def vector():
         return t.uniform(s.c, dtype=torch.float32)
-    image, grad = {"mixed": ("nhwc", "nchw"), "rows": ("nchw", "nchw")}.get(case.variant, (case.variant, case.variant))
+    image, grad = {"mixed": ("nhwc", "nchw"), "rows": ("nchw", "nchw"), "plain": ("nchw", "nchw")}.get(
+        case.variant, (case.variant, case.variant))
+    if case.variant == "plain":  # without scale and shift cuDNN is not called; instance norms have no statistics
+        def centre(x):
+            return torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, True)
+        return either(case.phase, centre, (0,), [t.normal(*shape)], lambda: t.normal(*shape))
     operands = [in_layout(t.normal(*shape), image), vector(), vector(), vector(), vector()]
 
     def normalise(x, weight, bias, mean, variance):
@@ -107,6 +112,13 @@ def _norm_cold(elements, parameters):
     return cold
 
 
+def batch_norm_cold(s, case):
+    """A plain one has no parameters."""
+    if case.variant != "plain":
+        return _norm_cold(_image, (1, 2, 3, 4))(s, case)
+    return Cold() if case.phase == "forward" else Cold((0,), unread=_image(s) * width_of(case))
+
+
 def softmax_cold(s, case):
     return Cold((1,)) if case.phase == "backward" else Cold()
 
@@ -119,7 +131,8 @@ def cross_entropy_cold(s, case):
 BOTH = "forward backward"
 LAYOUTS = ("nchw", "nhwc")
 CALLS = {
-    "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed", "rows"), batch_norm, _work(_image, 2, 3), _norm_cold(_image, (1, 2, 3, 4))),
+    "batch_norm": Call("n c hw", BOTH, (*LAYOUTS, "mixed", "rows", "plain"), batch_norm, _work(_image, 2, 3),
+                       batch_norm_cold),
     "layer_norm": Call("rows cols", BOTH, ("",), layer_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1, 2))),
     "rms_norm": Call("rows cols", BOTH, ("", "weight"), rms_norm, _work(_matrix, 2, 3), _norm_cold(_matrix, (1,))),
     "group_norm": Call("n c hw groups", BOTH, LAYOUTS, group_norm, _work(_image, 2, 3),

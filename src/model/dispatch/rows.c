@@ -19,7 +19,19 @@ _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 /* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms
    run on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out
-   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types. */
+   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types, and so does one of planes without
+   scale or shift (`plain`; in bf16 these are the kernels of all batch norms). */
+static bool is_absent(const cm__dispatch *d, const cm_node *forward, int32_t input)
+{
+    return !cm__has(forward, input) || cm__in(d->g, forward, input)->role == CM_ROLE_CONSTANT;
+}
+
+static bool is_plain(const cm__dispatch *d, const cm_node *forward)
+{
+    return forward->op != CM_OP_GROUP_NORM && cm__in(d->g, forward, 0)->dtype != CM_BF16 &&
+           (is_absent(d, forward, 1) || is_absent(d, forward, 2));
+}
+
 static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     bool    batch = forward->op == CM_OP_BATCH_NORM;
@@ -30,7 +42,7 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     if (batch && x->rank == 2) return "rows";
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
     cm__call_as_image(d, node, read, last);
-    return last ? "nhwc" : "nchw";
+    return last ? "nhwc" : is_plain(d, forward) ? "plain" : "nchw";
 }
 
 /* Inference uses the statistics that training has stored, if any: one pass scales and shifts the input. Instance norms

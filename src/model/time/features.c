@@ -68,18 +68,20 @@ static void alignments(const cm__call *c, float *out)
     }
 }
 
-/* Convolutions have three kinds of kernels: one group, as many groups as input channels, or others. */
-static float kind_of_groups(int64_t groups, int64_t channels)
+/* Convolutions have four kinds of kernels: one group; one filter for each channel; others; and several filters for each
+   channel, for which cuDNN has no kernels of their own. */
+static float kind_of_groups(int64_t groups, int64_t channels, int64_t filters)
 {
-    return cm__feature_facts.kinds_apart * (float)(groups <= 1 ? 0 : groups == channels ? 1 : 2);
+    int kind = groups <= 1 ? 0 : groups != channels ? 2 : filters == channels ? 1 : 3;
+    return cm__feature_facts.kinds_apart * (float)kind;
 }
 
-/* Which sizes are the groups and the input channels. */
+/* Which sizes are the groups, the input channels and the filters. */
 static const struct {
-    int groups, channels;
+    int groups, channels, filters;
 } groups_at[CM__CALLS] = {
-    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C},
-    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C},
+    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C, CM__CONV_K},
+    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C, CM__CONV3D_K},
 };
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
@@ -185,7 +187,8 @@ static void features_of_sizes(const cm__call *c, const cm__limits *limits, float
     int n = cm__call_kinds[c->op].n_sizes;
     int groups = groups_at[c->op].groups;
     for (int i = 0; i < n; i++) f[i] = log_of_size(c->sizes[i]);
-    if (groups) f[groups] = kind_of_groups(c->sizes[groups], c->sizes[groups_at[c->op].channels]);
+    if (groups)
+        f[groups] = kind_of_groups(c->sizes[groups], c->sizes[groups_at[c->op].channels], c->sizes[groups_at[c->op].filters]);
     alignments(c, f + n);
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
 }
@@ -268,10 +271,10 @@ static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], f
 
 static void groups_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
 {
-    int   groups = groups_at[c->op].groups, channels = groups_at[c->op].channels;
+    int   groups = groups_at[c->op].groups, channels = groups_at[c->op].channels, filters = groups_at[c->op].filters;
     float scale = scale_of(c->op, groups);
     for (int r = 0; r < CM__BLOCK && groups; r++)
-        out[groups * CM__BLOCK + r] = kind_of_groups(sizes[groups][r], sizes[channels][r]) / scale;
+        out[groups * CM__BLOCK + r] = kind_of_groups(sizes[groups][r], sizes[channels][r], sizes[filters][r]) / scale;
 }
 
 static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)

@@ -96,6 +96,7 @@ static const struct {
     {"mean", "sum"},
     {"gru", "lstm"},
     {"rows", "nhwc"},
+    {"plain", "nchw"},
     {"rnn", "lstm"},
     {"gelu_tanh", "gelu"},
     {"dropout_add", "dropout"},
@@ -238,7 +239,7 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
     double     roofline = cm__features(c, &l->limits, features);
     cm__kriged k = krige(l, table, features, -1);
     double     trend = (double)cm__trend(t, c, &l->limits);
-    value.timed = (cm__timed){.time_s = exp(k.value + trend) * roofline, .launches = t->launches[k.row]};
+    value.timed = (cm__timed){.time_s = exp(k.value + trend) * roofline, .launches = cm__row_launches(t, k.row)};
     value.unknown = k.unknown;
     if (memo) cm__memo_keep(memo, key, c, &value);
     return value;

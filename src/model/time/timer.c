@@ -82,7 +82,7 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
     int32_t exact = same && !l->reference ? cm__library_row(l, table, c) : -1;
     if (exact >= 0)
         return (cm__timed){.time_s = (double)l->tables[table]->time_s[exact],
-                           .launches = l->tables[table]->launches[exact],
+                           .launches = cm__row_launches(l->tables[table], exact),
                            .how = CM_HOW_MEASURED,
                            .error = cm__time_factors.measured_error};
     cm__memo_value value = cm__library_neighbours(l, table, c, t->memo);

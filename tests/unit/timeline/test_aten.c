@@ -46,6 +46,7 @@ static const struct {
     {"aten::native_layer_norm_backward", ARGS("[2,5,96],[2,5,96]", BF "," BF, "[480,96,1],[480,96,1]", "\"\",\"\",\"[5, 96]\""),
      "layer_norm backward - bf16 2,480"},
     {"aten::native_batch_norm", ARGS("[2,16,9,9]", BF, "[1296,1,144,16]", ""), "batch_norm forward nhwc bf16 2,16,81"},
+    {"aten::native_batch_norm", ARGS("[1,16,9,9]", FP, "[1296,81,9,1]", ""), "batch_norm forward plain fp32 1,16,81"},
     {"aten::native_batch_norm_backward", ARGS("[2,16,9,9],[2,16,9,9]", BF "," BF, "[1296,81,9,1],[1296,1,144,16]", ""),
      "batch_norm backward mixed bf16 2,16,81"},
     {"aten::_softmax", ARGS("[2,3,7]", FP, "[21,7,1]", "\"\",\"-1\",\"False\""), "softmax forward - fp32 6,7"},

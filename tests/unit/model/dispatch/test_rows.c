@@ -34,6 +34,27 @@ static void a_batch_norm_without_statistics(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Without a shift PyTorch does not call cuDNN; in bf16 it never does. */
+static void a_batch_norm_without_shift(void **state)
+{
+    (void)state;
+    static listed      got;
+    const cm_precision precisions[] = {CM_PRECISION_FP32, CM_PRECISION_FP16, CM_PRECISION_BF16};
+    const char *const  calls[] = {"batch_norm forward plain fp32 2,4,64", "batch_norm forward plain fp16 2,4,64",
+                                  "batch_norm forward nchw bf16 2,4,64"};
+    for (int i = 0; i < 3; i++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *g = read(ctx, "input x 4 8 8\nbn\ngap\nflatten\n");
+        cm__t(g, g->nodes[0].inputs[2])->role = CM_ROLE_CONSTANT;
+        cm_graph *step = step_of(g, precisions[i], false);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_EAGER), 2, &got);
+        assert_int_equal(times(&got, calls[i]), 1);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 /* [N, C] has kernels of its own in every type. */
 static void a_batch_norm_of_rows(void **state)
 {
@@ -159,7 +180,8 @@ static void weights_of_given_length(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_without_statistics), cmocka_unit_test(a_batch_norm_of_rows),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_batch_norm), cmocka_unit_test(a_batch_norm_without_statistics),
+                                       cmocka_unit_test(a_batch_norm_without_shift), cmocka_unit_test(a_batch_norm_of_rows),
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),

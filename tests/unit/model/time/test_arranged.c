@@ -21,7 +21,8 @@ static void the_tables_are_small(void **state)
     for (int32_t d = 0; d < cm__n_embedded_kernels; d++)
         for (int32_t i = 0; i < cm__all_embedded_kernels[d].count; i++) {
             const cm__kernel_table *t = &cm__all_embedded_kernels[d].tables[i];
-            bytes += (double)sizeof *t + t->n_rows * (double)(t->row_bytes + sizeof *t->time_s + sizeof *t->launches);
+            size_t                  count = t->many_launches ? sizeof *t->many_launches : sizeof *t->launches;
+            bytes += (double)sizeof *t + t->n_rows * (double)(t->row_bytes + sizeof *t->time_s + count);
             rows += t->n_rows;
         }
     const cm__arranged *end = &cm__all_arranged[cm__n_arranged];

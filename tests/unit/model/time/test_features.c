@@ -79,18 +79,20 @@ static void blocks_of_attention(void **state)
     assert_true(feature(&shared, 12 + 5) != feature(&c, 12 + 5)); /* grouped-query attention has separate kernels */
 }
 
-/* As many groups as channels uses another kernel than one group; other numbers of groups use a third. */
+/* As many groups as channels uses another kernel than one group; other numbers of groups use a third, and several
+   filters for each channel a fourth. */
 static void kinds_of_groups(void **state)
 {
-    static const int64_t groups[] = {1, 64, 32, 16};
-    double               of[4];
+    static const int64_t groups[] = {1, 64, 32, 16, 64}, filters[] = {64, 64, 64, 64, 128};
+    double               of[5];
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         cm__call c = {.op = CM__CALL_CONV, .variant = "nhwc", .dtype = "bf16",
-                      .sizes = {8, 64, 64, 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, groups[i]}};
+                      .sizes = {8, 64, filters[i], 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, groups[i]}};
         of[i] = feature(&c, 13);
     }
     assert_true(of[0] != of[1] && of[1] != of[2] && of[0] != of[2] && of[2] == of[3]);
+    for (int i = 0; i < 4; i++) assert_true(of[4] != of[i]);
 }
 
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */

@@ -68,7 +68,7 @@ TEST(sizes_that_overflow)
 
 static const int64_t  shapes[] = {1, 64, 128, 256, 2, 512, 512, 64, 1, 8, 8, 4096};
 static const float    seconds[] = {1e-5f, 2e-5f, 3e-5f};
-static const uint16_t launches[] = {1, 1, 1};
+static const uint8_t launches[] = {1, 1, 1};
 
 static cm__kernel_table table_of(const char *variant, const char *dtype, int16_t pass)
 {
