@@ -22,6 +22,7 @@ import argparse
 import collections
 import concurrent.futures
 import csv
+import functools
 import glob
 import gzip
 import hashlib
@@ -135,7 +136,7 @@ def forward_time(given, model, device, precision, problem):
     is counted for eager PyTorch only."""
     if "BatchNorm" in problem and given.mode == "eager":
         ops = predict(given, model, device, precision, "--ops")["ops"]
-        return sum(op["time_s"] for op in ops if (op["call"] or "").startswith("batch_norm forward"))
+        return sum(op["time_s"] for op in ops if op["phase"] == "forward" and op["name"].startswith("model."))  # not the loss
     return predict(given, model, device, precision)["device_time_s"]
 
 
@@ -252,9 +253,14 @@ def report(device, rows):
           f" {1e6 * statistics.median(r.host[1] for r in rows):4.0f} us")
 
 
+@functools.lru_cache(maxsize=None)
+def has_convolution(model):
+    return "convolution" in pathlib.Path(model).read_text()
+
+
 def scored(given, step_s, busy, item):
     (device, run, model, problem), seconds = item
-    precision = "tf32" if "conv" in problem and device not in NO_TF32 else "fp32"
+    precision = "tf32" if has_convolution(model) and device not in NO_TF32 else "fp32"
     answer = predict(given, model, DEVICES[device], precision)
     graphs = ":" in MODES[given.mode]
     host_s = GRAPH_CALL if graphs else answer["host_time_s"] - step_s[device]

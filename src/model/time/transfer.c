@@ -52,9 +52,18 @@ static parts parts_of(const parts *at_most, double time_s, double kernels)
     return p;
 }
 
+/* Kernels for TF32 compute with channels last, but for 1 x 1 filters, whose convolution is a product, and single
+   channels, which run without the matrix units. */
+static bool converts_layout(const cm__call *c)
+{
+    if (c->op != CM__CALL_CONV || strcmp(c->variant, "nchw") || strcmp(c->dtype, "tf32")) return false;
+    return c->sizes[CM__CONV_R] * c->sizes[CM__CONV_S] > 1 && c->sizes[CM__CONV_GROUPS] < c->sizes[CM__CONV_C];
+}
+
 static parts ceilings_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
 {
-    return (parts){.memory_s = memory_time(l, bytes), .product_s = product_time(l, c, flop)};
+    double passes = converts_layout(c) ? CM__LAYOUT_PASSES : 1;
+    return (parts){.memory_s = passes * memory_time(l, bytes), .product_s = product_time(l, c, flop)};
 }
 
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s, double kernels)

@@ -13,6 +13,9 @@
 
 #include "model/time/roofline.h"
 
+/* Passes over images with channels first in TF32: conversion to channels last, convolution, conversion of the result */
+#define CM__LAYOUT_PASSES 3
+
 /* The time, on a device with limits `to`, of a call whose `kernels` take `time_s` on one with limits `from`. */
 /* flop, bytes: the call's work. */
 double cm__transferred_work(const cm__limits *to, const cm__limits *from, const cm__call *call, double flop,

@@ -18,8 +18,8 @@ double cm__least_time(const cm__limits *limits, const cm__call *call);
    0: the call may read less than all of its operands. */
 double cm__traffic_time(const cm__limits *limits, const cm__call *call);
 double cm__traffic_time_of(const cm__limits *limits, const cm__call *call, double bytes); /* bytes: of the call */
-/* The time of a convolution of volumes in 32 bits on another GPU than the tables': a share of its peak; 0: another
-   call. */
+/* The time of a convolution of volumes in 32 bits on another GPU than the tables': whole tiles at a share of its
+   peak, beside the passes over the images; 0: another call. */
 double cm__volume_time(const cm__limits *limits, const cm__call *call);
 
 #endif

@@ -186,41 +186,61 @@ static void memory_delivers_the_operands(void **state)
     }
 }
 
-/* Measured, 16 images of 3 channels and 64^3 voxels, 3^3 filters, 64 outputs: A10 (62.5 TFLOP/s in TF32) 11.5 ms, A100 (156)
-   5.3, H100 (495) 1.87, L40S (183) 3.8. */
+/* Measured, a transposed convolution of 64 to 32 channels with 3^3 filters and steps of 2, 16 images of 27 x 59 x 59 voxels: A100
+   (156 TFLOP/s in TF32, 2.04 TB/s) 1.40 ms, H100 0.66, L40S 2.08, RTX A6000 2.83. */
 static void volumes_in_32_bits(void **state)
 {
-    static const double measured[][2] = {{62.5e12, 11.5e-3}, {156e12, 5.3e-3}, {495e12, 1.87e-3}, {183e12, 3.8e-3}};
-    cm__call tf32 = call_of("conv3d forward nchw tf32 16,3,64,64,64,64,3,3,3,1,1,1,0,0,0,1,1,1,1"), fp32 = tf32, bf16 = tf32;
-    cm__call   plane = call_of("conv forward nchw tf32 16,3,64,64,64,3,3,1,1,0,0,1,1,1");
+    static const double measured[][3] = {
+        {156e12, 2.039e12, 1.40e-3}, {495e12, 3.352e12, 0.66e-3}, {183e12, 0.864e12, 2.08e-3}, {77e12, 0.768e12, 2.83e-3}};
+    cm__call tf32 = call_of("conv3d bwd_input nchw tf32 16,64,32,27,59,59,3,3,3,2,2,2,3,3,3,1,1,1,1"), bf16 = tf32;
+    cm__call plane = call_of("conv forward nchw tf32 16,3,64,64,64,3,3,1,1,0,0,1,1,1");
     cm__limits l = limits;
     (void)state;
-    memcpy(fp32.dtype, "fp32", 5);
     memcpy(bf16.dtype, "bf16", 5);
     assert_true(cm__volume_time(&limits, &tf32) == 0); /* no peak is known */
     for (int i = 0; i < 4; i++) {
-        l.peak[CM_ENGINE_MATRIX][CM_RATE_TF32] = measured[i][0];
-        near(cm__volume_time(&l, &tf32), measured[i][1], 0.35);
+        l.peak[CM_ENGINE_MATRIX][CM_RATE_TF32] = measured[i][0], l.memory_bytes_s = measured[i][1];
+        near(cm__volume_time(&l, &tf32), measured[i][2], 0.35);
     }
     assert_true(cm__volume_time(&l, &bf16) == 0 && cm__volume_time(&l, &plane) == 0);
-    l.peak[CM_ENGINE_VECTOR][CM_RATE_FP32] = 91.6e12;
-    near(cm__volume_time(&l, &fp32), cm__volume_time(&l, &tf32), 1e-9); /* no faster in fp32 */
-    l = limits;
-    l.peak[CM_ENGINE_VECTOR][CM_RATE_FP32] = 8.1e12; /* a T4; its median over ten such problems */
-    near(cm__volume_time(&l, &fp32), 2 * 16 * 64 * 62. * 62 * 62 * 3 * 27 / (0.13 * 8.1e12), 1e-9);
 }
 
-/* A group is a convolution of its own; wide ones fill the units. */
-static void volumes_of_groups_and_of_many_channels(void **state)
+/* 3 channels to 64: 16 summed ones are computed in TF32. Images of channels first are read and written three times. */
+static void passes_and_types_of_volumes(void **state)
 {
-    cm__call   one = call_of("conv3d forward nchw tf32 8,64,64,32,32,32,3,3,3,1,1,1,1,1,1,1,1,1,1"), groups = one, wide = one;
+    cm__call   first = call_of("conv3d forward nchw tf32 16,3,64,64,64,64,3,3,3,1,1,1,0,0,0,1,1,1,1"), last = first, fp32 = first;
     cm__limits l = limits;
+    double     flop, bytes;
     (void)state;
+    memcpy(last.variant, "nhwc", 5);
+    memcpy(fp32.dtype, "fp32", 5);
+    cm__call_work(&first, &flop, &bytes);
     l.peak[CM_ENGINE_MATRIX][CM_RATE_TF32] = 1e14;
-    groups.sizes[CM__CONV3D_GROUPS] = 4; /* a quarter of the work, at a quarter of the rate */
-    near(cm__volume_time(&l, &groups), cm__volume_time(&l, &one), 1e-9);
-    wide.sizes[CM__CONV3D_C] = wide.sizes[CM__CONV3D_K] = 128; /* four times the work, at twice the rate */
-    near(cm__volume_time(&l, &wide), 2 * cm__volume_time(&l, &one), 1e-9);
+    near(cm__volume_time(&l, &first), hypot(flop * 16 / 3 / 0.4e14, 3 * bytes / 0.9e12), 1e-9);
+    near(cm__volume_time(&l, &last), hypot(flop * 16 / 3 / 0.4e14, bytes / 0.9e12), 1e-9);
+    l.peak[CM_ENGINE_VECTOR][CM_RATE_FP32] = 9e13;
+    near(cm__volume_time(&l, &fp32), cm__volume_time(&l, &first), 1e-9); /* no faster in fp32 */
+    l = limits, l.peak[CM_ENGINE_VECTOR][CM_RATE_FP32] = 8.1e12; /* no units for TF32 */
+    near(cm__volume_time(&l, &fp32), hypot(flop / (0.2 * 8.1e12), 3 * bytes / 0.9e12), 1e-9);
+}
+
+/* Tiles of 64 channels: 8 take as long as 64, 65 as long as 128; 4 groups of 16 as long as all 64 in one. */
+static void tiles_of_volumes(void **state)
+{
+    cm__call   one = call_of("conv3d forward nchw tf32 8,64,64,32,32,32,3,3,3,1,1,1,1,1,1,1,1,1,1");
+    cm__call   narrow = one, more = one, groups = one;
+    cm__limits l = limits;
+    double     flop, bytes;
+    (void)state;
+    l.peak[CM_ENGINE_MATRIX][CM_RATE_TF32] = 1e14, l.memory_bytes_s = 1e18;
+    narrow.sizes[CM__CONV3D_K] = 8, more.sizes[CM__CONV3D_K] = 65, groups.sizes[CM__CONV3D_GROUPS] = 4;
+    near(cm__volume_time(&l, &narrow), cm__volume_time(&l, &one), 1e-6);
+    near(cm__volume_time(&l, &more), 2 * cm__volume_time(&l, &one), 1e-6);
+    near(cm__volume_time(&l, &groups), cm__volume_time(&l, &one), 1e-6);
+    l.peak[CM_ENGINE_VECTOR][CM_RATE_FP32] = 1e13;
+    groups.sizes[CM__CONV3D_GROUPS] = 64; /* kernels without tiles */
+    cm__call_work(&groups, &flop, &bytes);
+    near(cm__volume_time(&l, &groups), flop / (0.04 * 1e13), 1e-6);
 }
 
 /* The timer uses them on GPUs, with and without tables of their own. */
@@ -259,7 +279,8 @@ int main(void)
         cmocka_unit_test(batched_products_of_long_rows),
         cmocka_unit_test(attention_of_many_heads),
         cmocka_unit_test(memory_delivers_the_operands), cmocka_unit_test(volumes_in_32_bits),
-        cmocka_unit_test(volumes_of_groups_and_of_many_channels), cmocka_unit_test(in_the_timer),
+        cmocka_unit_test(passes_and_types_of_volumes), cmocka_unit_test(tiles_of_volumes),
+        cmocka_unit_test(in_the_timer),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
