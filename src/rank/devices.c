@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/price_list.h"
 #include "device/profile.h"
 #include "rank/rank.h"
 
@@ -142,10 +143,13 @@ static void introduce(cm_ranking *r)
 
 void cm__rank_take_part(cm_ranking *r)
 {
-    int32_t kept = 0, of_vendor = 0, of_provider = 0;
+    int32_t   kept = 0, of_vendor = 0, of_provider = 0;
+    cm_offers offers = {0};
+    if (r->options.offers) offers = cm__offers_load(r->ctx, r->options.offers);
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device *d = &r->devices[i];
         if (d->status) cm__rank_pass_on(r, d->status, &d->diag);
+        if (r->options.offers) cm_device_use_offers(d->device, &offers);
         clear_numbers(&d->entry);
         d->entry.device = d->device;
         find_price(r, d);
