@@ -591,10 +591,11 @@ int32_t               cm_device_collectives(const cm_device *device);
 const cm_collective  *cm_device_collective(const cm_device *device, int32_t index);
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
-/* The lowest price of a basis among providers whose name contains `provider` (NULL: all); NULL: no such price. A device
+/* The lowest price per device of a basis for n devices, among providers whose name contains `provider` (NULL: all); NULL:
+   no such price. Instances of more than n devices count only if there are no others. A device
    has the prices that its profile states. If the profile states none, it has the built-in offers of the device, or of the
    built-in device that the profile is based on. */
-const cm_price       *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider);
+const cm_price       *cm_device_cheapest(const cm_device *device, int32_t n, cm_basis basis, const char *provider);
 bool                  cm_device_has_alias(const cm_device *device, const char *name); /* a name used in timing files */
 /* false: the profile lists the operator as not supported. The name is that of cm_node_type(). */
 bool                  cm_device_runs(const cm_device *device, const char *operator_name);

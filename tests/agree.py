@@ -193,10 +193,13 @@ def expect_price(count, where, offers, row):
     return usd
 
 
-def lowest_price(offers, basis):
-    """The lowest price of a basis; of any basis, a paper's price counts only if there is no offer."""
-    sold = [o["usd_hour"] for o in offers if o["basis"] == basis or (basis == "any" and o["basis"] != "paper")]
-    return lowest_price(offers, "paper") if basis == "any" and not sold else min(sold, default=None)
+def lowest_price(offers, n, basis):
+    """The lowest price of a basis for n devices. Larger instances count only if there are no others; of any basis, a
+    paper's price counts only if there is no offer."""
+    sold = [o for o in offers if o["basis"] == basis or (basis == "any" and o["basis"] != "paper")]
+    if basis == "any" and not sold:
+        return lowest_price(offers, n, "paper")
+    return min((o["usd_hour"] for o in [o for o in sold if o["devices"] <= n] or sold), default=None)
 
 
 def compare_device_prices(program, count, device, name, offers):
@@ -206,7 +209,7 @@ def compare_device_prices(program, count, device, name, offers):
     count.check(pairs[0] == pairs[1], f"devices show {device}: prices", *pairs)
     for basis in BASES:
         where, way = f"{name} {basis}", ["--price-basis", basis]
-        lowest = lowest_price(offers, basis)
+        lowest = lowest_price(offers, 1, basis)
         rows = program.ask("rank", "resnet50", "--batch", "8", "--devices", device, *way)[1]["ranking"]
         count.check(expect_price(count, f"rank {where}", offers, rows[0]) == lowest, f"rank {where}: lowest price",
                     rows[0]["price"], lowest)
@@ -216,7 +219,7 @@ def compare_device_prices(program, count, device, name, offers):
         count.check(usd == lowest, f"plan {where}: price", usd, lowest)
         job = program.ask("rank", "gpt2", "--devices", device, "--max-devices", "16", "--tokens", "1M", *way)[1]
         seen = [expect_price(count, f"job {where}", offers, r) for r in (job["ranking"] if isinstance(job, dict) else [])]
-        usd = min((s for s in seen if s), default=None)
+        usd, lowest = min((s for s in seen if s), default=None), lowest_price(offers, 16, basis)
         count.check(usd is lowest or (usd and lowest and abs(usd - lowest) <= 1e-12 * lowest), f"job {where}: lowest price",
                     usd, lowest)
 
@@ -227,7 +230,7 @@ def compare_prices(program, count):
     listed = {d["id"]: d["price_usd_hour"] for d in program.ask("devices")[1]["devices"]}
     for device in sorted({o["device"] for o in offers}):
         own = [o for o in offers if o["device"] == device]
-        lowest = min((o["usd_hour"] for o in own if o["basis"] == "on-demand"), default=listed[device])
+        lowest = lowest_price(own, 1, "on-demand") or lowest_price(own, 1, "any")
         count.check(listed[device] == lowest, f"devices: price of {device}", listed[device], lowest)
         compare_device_prices(program, count, device, device, own)
     with tempfile.TemporaryDirectory() as folder:
@@ -235,7 +238,7 @@ def compare_prices(program, count):
         for path, text in ((table, TABLE), (profile, json.dumps(PROFILE))):
             with open(path, "w", encoding="utf-8") as out:
                 out.write(text)
-        ours = [{"provider": "ours", "instance": None, "basis": "on-demand", "usd_hour": 0.5}]
+        ours = [{"provider": "ours", "instance": None, "devices": 1, "basis": "on-demand", "usd_hour": 0.5}]
         compare_device_prices(program, count, profile, "a user's profile", ours)
         os.environ["CENTIMANI_OFFERS"] = table
         compare_device_prices(program, count, "nvidia-h100", "a user's table", program.ask("prices")[1]["offers"])

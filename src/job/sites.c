@@ -132,7 +132,7 @@ static bool counts(const cm_job *j, const cm_device *device, const cm_offer *off
     const cm_rank_options *o = &j->options.rank;
     const char            *paper = cm_basis_name(CM_BASIS_PAPER);
     if (o->price_basis != CM_BASIS_ANY || strcmp(offer->basis, paper) != 0) return true;
-    return strcmp(cm_device_cheapest(device, CM_BASIS_ANY, o->provider)->basis, paper) == 0;
+    return strcmp(cm_device_cheapest(device, 1, CM_BASIS_ANY, o->provider)->basis, paper) == 0;
 }
 
 static void add_offer(cm_job *j, const char *name, const void *user)

@@ -52,8 +52,8 @@ static const cm_offers *own_offers(cm__devices_report *r)
 /* The lowest on-demand price; without one, the lowest of any basis, and the list then shows its basis. */
 static const cm_price *listed_price(const cm_device *d)
 {
-    const cm_price *price = cm_device_cheapest(d, CM_BASIS_ON_DEMAND, NULL);
-    return price ? price : cm_device_cheapest(d, CM_BASIS_ANY, NULL);
+    const cm_price *price = cm_device_cheapest(d, 1, CM_BASIS_ON_DEMAND, NULL);
+    return price ? price : cm_device_cheapest(d, 1, CM_BASIS_ANY, NULL);
 }
 
 static cm__device_row device_row(const cm_device *d)

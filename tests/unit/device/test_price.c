@@ -28,7 +28,7 @@ static cm_device *device(const char *name, const char *json)
 
 static double usd(const cm_device *d, cm_basis basis, const char *provider)
 {
-    const cm_price *p = cm_device_cheapest(d, basis, provider);
+    const cm_price *p = cm_device_cheapest(d, 1, basis, provider);
     return p ? p->usd_hour : -1;
 }
 

@@ -109,10 +109,33 @@ static void profiles_of_users(void **state)
     const double     expected[] = {1.5, 0.25, -1, 0.25};
     for (int i = 0; i < 4; i++) {
         cm_device_use_offers(all[i], &other);
-        const cm_price *p = cm_device_cheapest(all[i], CM_BASIS_ON_DEMAND, NULL);
+        const cm_price *p = cm_device_cheapest(all[i], 1, CM_BASIS_ON_DEMAND, NULL);
         assert_true((p ? p->usd_hour : -1) == expected[i]);
         cm_device_free(all[i]);
     }
+    cm__ctx_free(ctx);
+}
+
+static double usd_of(const cm_device *d, int32_t n)
+{
+    return cm_device_cheapest(d, n, CM_BASIS_ON_DEMAND, NULL)->usd_hour;
+}
+
+/* One device is not rented at the price of an instance of 8, unless there are only such instances. */
+static void by_instance(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_offers both = cm__offers_read(ctx, "P\tJ\tnvidia-h100\t1\tnode=1\ton-demand\t3\t-\t2026\tS\n"
+                                          "P\tI\tnvidia-h100\t8\tnode=8\ton-demand\t0.25\t-\t2026\tS\n", "t");
+    cm_offers large = cm__offers_read(ctx, table, "t");
+    cm_device *d = loaded("nvidia-h100");
+    cm_device_use_offers(d, &both);
+    assert_true(usd_of(d, 1) == 3 && usd_of(d, 7) == 3 && usd_of(d, 8) == 0.25);
+    cm_device_use_offers(d, &large);
+    assert_true(usd_of(d, 1) == 0.25);
+    cm_device_free(d);
     cm__ctx_free(ctx);
 }
 
@@ -120,6 +143,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(profiles_have_no_prices),
                                        cmocka_unit_test(devices_have_the_rows), cmocka_unit_test(no_offer_twice),
-                                       cmocka_unit_test(profiles_of_users)};
+                                       cmocka_unit_test(profiles_of_users), cmocka_unit_test(by_instance)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
