@@ -3,11 +3,12 @@
 #include <string.h>
 #include "cli.h"
 
-static int print(const settings *s, cm__devices_action action, const char *name)
+static int print(settings *s, cm__devices_action action, const char *name)
 {
     cm__devices_report *report;
     cm_diag             diag = {0};
-    cm_status           status = cm__devices_report_new(&(cm__devices_request){action, name}, &report, &diag);
+    cm__devices_request asked = {action, name, own_offers(s)};
+    cm_status           status = cm__devices_report_new(&asked, &report, &diag);
     if (status) return say_failed(status, &diag);
     status = cm__devices_report_print(report, format_of(s), results(), &diag);
     cm__devices_report_free(report);

@@ -56,6 +56,7 @@ int run_plan(settings *s)
     s->plan.graph = s->graph;
     s->plan.graph.model = s->operands[0];
     s->plan.device = s->device;
+    s->plan.offers = own_offers(s);
     s->plan.cluster = s->cluster;
     s->plan.options.runtime = s->memory.options.runtime;
     s->plan.options.async_tensor = s->memory.options.plan.async_tensor;

@@ -57,7 +57,8 @@ static int update(settings *s, const char *file)
     make_folders(s->offers);
     int code = save_bytes(s->offers, text, strlen(text));
     free(text);
-    if (code == EXIT_DONE) fprintf(results(), "%d offers now replace the built-in ones: %s\n", count, s->offers);
+    if (code == EXIT_DONE) fprintf(results(), "%d %s the built-in ones: %s\n", count,
+                                  count == 1 ? "offer now replaces" : "offers now replace", s->offers);
     return code;
 }
 

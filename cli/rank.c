@@ -12,6 +12,7 @@ bool settle_ranking(settings *s)
     s->rank.train = s->graph.train;
     s->rank.batch = s->graph.batch;
     s->rank.prices = s->prices;
+    s->rank.offers = own_offers(s);
     if (!loading_makes_sense(s)) return false;
     s->rank.loading = s->predict.options.loading;
     return true;
@@ -54,7 +55,6 @@ static int run_job(settings *s, cm_job **refused)
     cm_diag diag = {0};
     bool    terminal = isatty(STDERR_FILENO) && notes() == stderr;
     s->job.rank = s->rank;
-    s->job.offers = own_offers(s);
     if (s->per_parameter > 0) s->job.rank.tokens = s->per_parameter * model_parameters(s, s->operands[0]);
     if (s->fewest) s->job.rank.objective = CM_OBJECTIVE_DEVICES;
     if (terminal) s->job.progress = show_progress;

@@ -27,7 +27,6 @@ int run_report(settings *s)
     }
     if (!settle_ranking(s) || !job_makes_sense(s)) return EXIT_USAGE;
     s->job.rank = s->rank;
-    s->job.offers = own_offers(s);
     cm_status status = cm__page_report_new(s->operands[0], &s->rank, s->job.max_devices ? &s->job : NULL, &page, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm__page_graph(page));

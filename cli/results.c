@@ -40,7 +40,7 @@ static int add(settings *s)
     if (status) return say_failed(status, &diag);
     int code = print_beside(s);
     if (!code) code = save_text(to, joined);
-    if (!code) say("%d rows added to %s", rows, to);
+    if (!code) say("%d %s added to %s", rows, rows == 1 ? "row" : "rows", to);
     free(joined);
     return code;
 }

@@ -521,10 +521,17 @@ typedef enum cm_basis {
 const char *cm_basis_name(cm_basis basis); /* "on-demand", "spot", "marketplace", "subscription", "paper", "any" */
 cm_status   cm_basis_parse(const char *name, cm_basis *basis, cm_diag *diag);
 
+/* A price, or an offer: a row of data/offers.tsv. */
 typedef struct cm_price {
-    const char *provider, *basis, *date, *source, *note; /* basis: a name of cm_basis */
+    const char *provider, *basis, *date, *source, *note; /* basis: a name of cm_basis; note NULL: none */
     double      usd_hour;                                /* per device */
+    const char *device;   /* id in the table of offers; NULL, like the next three: a price of a user's profile */
+    const char *instance; /* as it is sold; only whole ones are rented */
+    const char *cluster;  /* interconnect for cm_fabric_new(); NULL: the device's own links */
+    const char *region;   /* NULL: the median over the provider's regions */
+    int32_t     devices;  /* of one instance */
 } cm_price;
+typedef cm_price cm_offer;
 
 typedef struct cm_parameter {
     const char   *name;
@@ -584,8 +591,11 @@ int32_t               cm_device_collectives(const cm_device *device);
 const cm_collective  *cm_device_collective(const cm_device *device, int32_t index);
 int32_t               cm_device_prices(const cm_device *device);
 const cm_price       *cm_device_price(const cm_device *device, int32_t index);
-/* The lowest price of a basis among providers whose name contains `provider` (NULL: all); NULL: no such price. */
-const cm_price       *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider);
+/* The lowest price per device of a basis for n devices, among providers whose name contains `provider` (NULL: all); NULL:
+   no such price. Instances of more than n devices count only if there are no others. A device
+   has the prices that its profile states. If the profile states none, it has the built-in offers of the device, or of the
+   built-in device that the profile is based on. */
+const cm_price       *cm_device_cheapest(const cm_device *device, int32_t n, cm_basis basis, const char *provider);
 bool                  cm_device_has_alias(const cm_device *device, const char *name); /* a name used in timing files */
 /* false: the profile lists the operator as not supported. The name is that of cm_node_type(). */
 bool                  cm_device_runs(const cm_device *device, const char *operator_name);
@@ -1054,6 +1064,7 @@ typedef struct cm_rank_options {
     const char          *where;    /* "price<3,memory>80GB,class=gpu": all conditions must be true */
     const cm_rank_price *prices;
     int32_t              n_prices;
+    const char          *offers;   /* file that replaces the built-in offers (docs/rank.md); NULL: none */
     double               epochs;   /* 0: 1 */
     double               samples, tokens; /* of an epoch: one of the two, or neither if the dataset gives it */
     double               max_hours, max_usd;
@@ -1136,7 +1147,6 @@ typedef struct cm_job_options {
     const char     *clusters;
     double          within_s, budget_usd; /* limits of the whole job; 0: none */
     int64_t         global_batch; /* samples per update; 0: the usual one for the model */
-    const char     *offers;      /* file that replaces the built-in offers (docs/rank.md); NULL: none */
     const char     *queue;       /* queue of the facility; NULL: the one that needs the fewest jobs */
     const char     *region;      /* of the electricity's carbon intensity, or grams per kWh; NULL: the world's */
     void (*progress)(void *user, int32_t done, int32_t total); /* NULL: none */
@@ -1171,7 +1181,6 @@ typedef struct cm_job_entry {
 /* One limit that is exceeded everywhere, and what it must be raised to so that some entry meets all limits. */
 typedef struct cm_job_advice {
     double              within_s, budget_usd; /* the limit to relax, relaxed; NAN: the limit stays as it is */
-    int32_t             max_devices;          /* 0: stays */
     const cm_job_entry *entry;                /* the first entry that then meets the limits; NULL: none at all */
     const char         *text;                 /* in words */
 } cm_job_advice;
@@ -1237,16 +1246,15 @@ cm_status cm_device_lookups(const cm_device *device, const cm_lookup_options *op
 const char *cm_offers_text(void);
 cm_status   cm_offers_check(const char *path, int32_t *count, cm_diag *diag);
 
-/* An offer: a row of the table. */
-typedef struct cm_offer {
-    const char *provider, *instance, *device, *cluster, *basis; /* basis: "on-demand", "spot" */
-    const char *region; /* NULL: the median over the provider's regions */
-    const char *date, *source;
-    int32_t     devices; /* of one instance */
-    double      usd_hour; /* per device */
-} cm_offer;
 /* Calls visit() for each offer of a file; path NULL: the built-in ones. The offer is valid during the call only. */
 cm_status cm_offers_list(const char *path, void (*visit)(void *user, const cm_offer *offer), void *user, cm_diag *diag);
+
+/* A table of offers; path NULL: the built-in one. cm_device_use_offers() replaces the built-in offers of a device by
+   those of the table, which must outlive the device. A profile's own prices stay. */
+typedef struct cm_offers cm_offers;
+cm_status cm_offers_load(const char *path, cm_offers **offers, cm_diag *diag);
+void      cm_offers_free(cm_offers *offers);
+void      cm_device_use_offers(cm_device *device, const cm_offers *offers);
 
 /* ---- the log of a training run ---------------------------------------------------------------------------------- */
 

@@ -3,15 +3,17 @@
 """agree.py - LIBRARY [--all] [--shard I/N]: all commands give the same answer to the same question.
 
 The test compares the row of each device in a ranking, in one precision and runtime, with the answers of predict, memory,
-batch, plan and explain. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
+batch, plan and explain, and the prices of all commands with the table of offers. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
 covers every built-in model, device, precision and runtime, and prints the number of disagreements. It asks explain and
 batch in the usual precision and runtime only, to end within half an hour. --shard 1/2 and --shard 2/2 ask one half of
 the rankings each, so that two processes share the work. Progress goes to standard error, once a minute.
 """
 import ctypes
 import json
+import os
 import random
 import sys
+import tempfile
 import time
 
 SAMPLE_RANKINGS, SAMPLE_DEVICES, SEED = 60, 5, 17
@@ -171,6 +173,79 @@ def compare_jobs(program, count, chance):
                 count.check(close, f"{where}: the job's {name}", value, expected)
 
 
+BASES = ["on-demand", "spot", "marketplace", "subscription", "paper", "any"]
+# A table and a profile of a user: they must change the prices of all commands alike.
+TABLE = "".join(f"P\tI{n}\tnvidia-h100\t{n}\tnode={n}\ton-demand\t{usd}\t-\t2026\tmine\n" for n, usd in ((1, 1.5), (8, 1.25)))
+PROFILE = {"schema": 1, "id": "mine", "base": "nvidia-h100", "name": "Mine",
+           "prices": [{"provider": "ours", "usd_hour": 0.5, "basis": "on-demand", "date": "2026", "source": "s"}],
+           "sources": {"s": {"title": "t", "where": "w", "date": "2026"}}}
+
+
+def expect_price(count, where, offers, row):
+    """A row's price is one of the known ones of its device, provider, instance and basis. Returns it."""
+    price = row["price"]
+    if not price:
+        return None
+    known = [o["usd_hour"] for o in offers if (o["provider"], o["basis"]) == (price["provider"], price["basis"])
+             and o["instance"] == (row["instance"] if "instance" in row else price["instance"])]
+    usd = price["usd_hour_per_device"]
+    count.check(any(abs(usd - one) <= 1e-12 * one for one in known), f"{where}: price of {price['provider']}", usd, known)
+    return usd
+
+
+def lowest_price(offers, n, basis):
+    """The lowest price of a basis for n devices. Larger instances count only if there are no others; of any basis, a
+    paper's price counts only if there is no offer."""
+    sold = [o for o in offers if o["basis"] == basis or (basis == "any" and o["basis"] != "paper")]
+    if basis == "any" and not sold:
+        return lowest_price(offers, n, "paper")
+    return min((o["usd_hour"] for o in [o for o in sold if o["devices"] <= n] or sold), default=None)
+
+
+def compare_device_prices(program, count, device, name, offers):
+    """The price of one device in `rank` with and without --max-devices, `devices show` and `plan`, for every basis."""
+    shown = program.ask("devices", "show", device)[1]["devices"][0]["prices"]
+    pairs = [sorted((o["provider"], str(o["instance"]), o["basis"], o["usd_hour"]) for o in some) for some in (shown, offers)]
+    count.check(pairs[0] == pairs[1], f"devices show {device}: prices", *pairs)
+    for basis in BASES:
+        where, way = f"{name} {basis}", ["--price-basis", basis]
+        lowest = lowest_price(offers, 1, basis)
+        rows = program.ask("rank", "resnet50", "--batch", "8", "--devices", device, *way)[1]["ranking"]
+        count.check(expect_price(count, f"rank {where}", offers, rows[0]) == lowest, f"rank {where}: lowest price",
+                    rows[0]["price"], lowest)
+        plan = program.ask("plan", "gpt2", "--device", device, "-n", "1", "--global-batch", "8", "--objective", "cost",
+                           "--tokens", "1M", *way)[1]
+        usd = plan["price_hour"] if isinstance(plan, dict) else None
+        count.check(usd == lowest, f"plan {where}: price", usd, lowest)
+        job = program.ask("rank", "gpt2", "--devices", device, "--max-devices", "16", "--tokens", "1M", *way)[1]
+        seen = [expect_price(count, f"job {where}", offers, r) for r in (job["ranking"] if isinstance(job, dict) else [])]
+        usd, lowest = min((s for s in seen if s), default=None), lowest_price(offers, 16, basis)
+        count.check(usd is lowest or (usd and lowest and abs(usd - lowest) <= 1e-12 * lowest), f"job {where}: lowest price",
+                    usd, lowest)
+
+
+def compare_prices(program, count):
+    """Every command has the prices of the one table: the built-in one, a user's table, and a user's profile."""
+    offers = program.ask("prices")[1]["offers"]
+    listed = {d["id"]: d["price_usd_hour"] for d in program.ask("devices")[1]["devices"]}
+    for device in sorted({o["device"] for o in offers}):
+        own = [o for o in offers if o["device"] == device]
+        lowest = lowest_price(own, 1, "on-demand") or lowest_price(own, 1, "any")
+        count.check(listed[device] == lowest, f"devices: price of {device}", listed[device], lowest)
+        compare_device_prices(program, count, device, device, own)
+    with tempfile.TemporaryDirectory() as folder:
+        table, profile = folder + "/offers.tsv", folder + "/mine.json"
+        for path, text in ((table, TABLE), (profile, json.dumps(PROFILE))):
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        ours = [{"provider": "ours", "instance": None, "devices": 1, "basis": "on-demand", "usd_hour": 0.5}]
+        compare_device_prices(program, count, profile, "a user's profile", ours)
+        os.environ["CENTIMANI_OFFERS"] = table
+        compare_device_prices(program, count, "nvidia-h100", "a user's table", program.ask("prices")[1]["offers"])
+        compare_device_prices(program, count, profile, "a user's profile and table", ours)
+        del os.environ["CENTIMANI_OFFERS"]
+
+
 def shard():
     """The index and the number of shards: (0, 1) without --shard."""
     if "--shard" not in sys.argv:
@@ -220,6 +295,7 @@ def main():
     if index == 0:
         compare_plans(program, count)
         compare_jobs(program, count, chance)
+        compare_prices(program, count)
     print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")
     return 1 if count.differ or not count.compared else 0
 

@@ -343,7 +343,7 @@ def embed_defaults(out_path, path):
 
 def embed_tables(out_path, paths):
     with open(out_path, "w", encoding="utf-8") as out:
-        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"job/tables.h\"\n\n")
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"device/price_list.h\"\n#include \"job/tables.h\"\n\n")
         for path in paths:
             with open(path, "rb") as file:
                 out.write(f"const char cm__table_{os.path.basename(path)[:-len('.tsv')]}[] = {{\n"

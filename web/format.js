@@ -100,7 +100,7 @@ const Format = (() => {
       .join(', ');
   // Of instances that may be interrupted: "0.8 % of the time, a checkpoint every 35 min".
   const interruptions = e =>
-    e.interruption_overhead > 0 ? `${percent(e.interruption_overhead)} of the time, a checkpoint every ${duration(e.checkpoint_interval_s)}` : '';
+    e.interruption_overhead > 0 ? percent(e.interruption_overhead) + ' of the time' + (e.checkpoint_interval_s > 0 ? `, a checkpoint every ${duration(e.checkpoint_interval_s)}` : '') : '';
   const samePlace = (a, b) =>
     a.device === b.device &&
     a.provider === b.provider &&

@@ -93,6 +93,7 @@ struct cm_device {
     cm__collectives collectives;
     const char    **aliases, **unsupported; /* other names; operators that the device does not run */
     cm_price       *prices;
+    bool            own_prices; /* the profile states them; else they are rows of the table of offers */
     int64_t        *batches;
     cm_fit         *fits;
     cm__surfaces    surfaces;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "device/defaults.h"
 #include "device/device.h"
+#include "device/price_list.h"
 
 static const char *const engine_names[CM_ENGINES] = {[CM_ENGINE_MATRIX] = "matrix", [CM_ENGINE_VECTOR] = "vector"};
 static const char *const place_names[CM_PLACES] = {"on-chip", "off-chip", "host"};
@@ -143,22 +144,6 @@ static void read_links(cm_device *d, const json_t *sources)
     }
     d->links = cm__links_of(d->ctx, json_object_get(d->tree, "links"), sources);
     d->collectives = cm__collectives_of(d->ctx, json_object_get(d->tree, "collectives"), sources);
-}
-
-static void read_prices(cm_device *d)
-{
-    const json_t *array = json_object_get(d->tree, "prices");
-    d->n_prices = (int32_t)json_array_size(array);
-    d->prices = cm__alloc_array(d->ctx, (size_t)d->n_prices, sizeof *d->prices);
-    for (int32_t i = 0; i < d->n_prices; i++) {
-        const json_t *p = json_array_get(array, (size_t)i);
-        d->prices[i] = (cm_price){.provider = cm__text_at(p, "provider"),
-                                  .basis = cm__text_at(p, "basis"),
-                                  .date = cm__text_at(p, "date"),
-                                  .source = cm__text_at(p, "source"),
-                                  .note = cm__text_at(p, "note"),
-                                  .usd_hour = json_number_value(json_object_get(p, "usd_hour"))};
-    }
 }
 
 static const char **words_of(cm__ctx *ctx, const json_t *array, int32_t *count)
@@ -363,7 +348,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     read_memories(d, sources);
     read_placement(d);
     read_links(d, sources);
-    read_prices(d);
+    cm__device_read_prices(d);
     read_batches(d);
     read_fits(d);
     d->surfaces = cm__surfaces_of(d->ctx, json_object_get(d->tree, "surfaces"));

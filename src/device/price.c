@@ -31,13 +31,20 @@ static bool suits(const cm_price *p, cm_basis basis, const char *provider)
     return strcmp(p->basis, names[basis]) == 0;
 }
 
-const cm_price *cm_device_cheapest(const cm_device *device, cm_basis basis, const char *provider)
+/* For n devices: an instance that has no more of them is better than one that has, whatever both cost per device. */
+static bool better(const cm_price *a, const cm_price *b, int32_t n)
+{
+    if ((a->devices <= n) != (b->devices <= n)) return a->devices <= n;
+    return a->usd_hour < b->usd_hour || (a->usd_hour == b->usd_hour && a->devices < b->devices);
+}
+
+const cm_price *cm_device_cheapest(const cm_device *device, int32_t n, cm_basis basis, const char *provider)
 {
     const cm_price *best = NULL;
     for (int32_t i = 0; i < device->n_prices; i++) {
         const cm_price *p = &device->prices[i];
-        if (suits(p, basis, provider) && (!best || p->usd_hour < best->usd_hour)) best = p;
+        if (suits(p, basis, provider) && (!best || better(p, best, n))) best = p;
     }
     if (best || basis != CM_BASIS_ANY) return best;
-    return cm_device_cheapest(device, CM_BASIS_PAPER, provider);
+    return cm_device_cheapest(device, n, CM_BASIS_PAPER, provider);
 }

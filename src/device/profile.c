@@ -198,6 +198,7 @@ static json_t *finish(loader *l, const char *name, const cm__origin *origin, jso
         json_t *whole = load_base(l, origin, base);
         forget_identity(whole, tree);
         cm__json_merge(l->ctx, whole, tree);
+        if (json_is_null(json_object_get(tree, "prices"))) json_object_set_new(whole, "prices", json_array());
         tree = whole;
     }
     l->n_chain--;

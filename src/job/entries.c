@@ -94,7 +94,7 @@ static void enqueue(const cm_job *j, cm_job_entry *e)
 static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__count *count)
 {
     const cm__job_search *s = &j->searches[site->search_index];
-    const cm__offer      *offer = site->offer;
+    const cm_offer      *offer = site->offer;
     cm_job_entry          e = {.n = count->devices, .cluster = s->cluster, .basis = site->basis};
     clear_numbers(&e);
     e.paid = (count->devices + site->block - 1) / site->block * site->block;

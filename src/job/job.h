@@ -9,22 +9,11 @@
 #ifndef CM_JOB_JOB_H
 #define CM_JOB_JOB_H
 
-#include "device/device.h"
+#include "device/price_list.h"
 #include "plan/search.h"
 #include "rank/where.h"
 
 #define CM__COUNTS_MAX 32
-
-typedef cm_offer cm__offer;
-
-typedef struct cm__offers {
-    cm__offer *list;
-    int32_t    count, cap;
-} cm__offers;
-
-/* offers.c: the offers of a text with the columns of data/offers.tsv; `name` is for messages. */
-cm__offers cm__offers_read(cm__ctx *ctx, const char *text, const char *name);
-cm__offers cm__offers_load(cm__ctx *ctx, const char *path); /* NULL: the built-in ones */
 
 /* grids.c: carbon intensity of a region, g/kWh; NULL: the world's average. Fails if the region is unknown. */
 typedef struct cm__grid {
@@ -79,7 +68,7 @@ typedef struct cm__job_search {
 
 typedef struct cm__site {
     int32_t         search_index;
-    const cm__offer *offer; /* NULL: a cluster, or a device without offers */
+    const cm_offer *offer; /* NULL: a cluster, or a device without offers */
     double          usd_hour; /* per device; NAN: unknown */
     const char     *basis;    /* NULL: no price */
     int32_t         block;    /* devices that are rented together */
@@ -89,7 +78,7 @@ struct cm_job {
     cm__ctx        *ctx;
     cm_job_options  options;
     cm_job_info     info;
-    cm__offers      offers;
+    cm_offers       offers;
     cm__plan_shared *shared;
     cm__peers       peers;
     cm_device     **devices;

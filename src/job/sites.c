@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/profile.h"
 #include "device/what_if.h"
 #include "job/job.h"
 
@@ -15,6 +16,7 @@ static cm_device *device_of(cm_job *j, const char *name)
         if (cm__same_name(cm_device_get_info(j->devices[i])->id, name)) return j->devices[i];
     cm_device *device;
     cm__pass_on(j->ctx, cm_device_load(name, &device, j->ctx->diag));
+    if (j->options.rank.offers) cm_device_use_offers(device, &j->offers);
     j->devices = cm__grow(j->ctx, j->devices, j->n_devices, &j->cap_devices, sizeof *j->devices);
     return j->devices[j->n_devices++] = device;
 }
@@ -100,7 +102,7 @@ void cm__job_free_sites(void *job)
 
 /* ---- sites ------------------------------------------------------------------------------------------------------ */
 
-static void add_site(cm_job *j, cm_device *device, const char *cluster, const cm__offer *offer)
+static void add_site(cm_job *j, cm_device *device, const char *cluster, const cm_offer *offer)
 {
     const cm_rank_options *o = &j->options.rank;
     const cm_device_info  *info = cm_device_get_info(device);
@@ -111,30 +113,53 @@ static void add_site(cm_job *j, cm_device *device, const char *cluster, const cm
     cm_rank_entry entry = {.device = device, .price_hour = usd_hour};
     if (cm__where_fails(&j->where, &entry, false)) return;
     if (!(o->train.inference ? info->inference : info->training) && all_devices(j)) return;
-    int32_t search = search_of(j, device, cluster, offer != NULL);
+    int32_t search = search_of(j, device, cluster, offer && offer->instance);
     j->sites = cm__grow(j->ctx, j->sites, j->n_sites, &j->cap_sites, sizeof *j->sites);
     j->sites[j->n_sites++] = (cm__site){.search_index = search, .offer = offer, .usd_hour = usd_hour, .basis = basis,
                                         .block = offer ? offer->devices : 1};
 }
 
-static bool suits(const cm_job *j, const cm__offer *offer)
+static bool suits(const cm_job *j, const cm_offer *offer)
 {
     const cm_rank_options *o = &j->options.rank;
     if (o->provider && !strcasestr(offer->provider, o->provider)) return false;
     return o->price_basis == CM_BASIS_ANY || strcmp(offer->basis, cm_basis_name(o->price_basis)) == 0;
 }
 
-static void add_offer(cm_job *j, const char *name, const void *offer)
+/* If any basis will do, a paper's price counts only for a device that nobody offers. */
+static bool counts(const cm_job *j, const cm_device *device, const cm_offer *offer)
 {
-    add_site(j, device_of(j, name), ((const cm__offer *)offer)->cluster, offer);
+    const cm_rank_options *o = &j->options.rank;
+    const char            *paper = cm_basis_name(CM_BASIS_PAPER);
+    if (o->price_basis != CM_BASIS_ANY || strcmp(offer->basis, paper) != 0) return true;
+    return strcmp(cm_device_cheapest(device, 1, CM_BASIS_ANY, o->provider)->basis, paper) == 0;
+}
+
+static void add_offer(cm_job *j, const char *name, const void *user)
+{
+    const cm_offer *offer = user;
+    cm_device      *device = device_of(j, name);
+    if (counts(j, device, offer)) add_site(j, device, offer->cluster, offer);
+}
+
+/* A profile of the user is not in the table under its name; it has its own prices, or those of its base. */
+static void add_profile(cm_job *j, const char *name)
+{
+    char *base = cm__text_copy_n(j->ctx, name, strcspn(name, (const char[]){CM__WHAT_IF, 0}));
+    if (!cm__is_path(base)) return;
+    cm_device *device = device_of(j, name);
+    for (int32_t i = 0; i < device->n_prices; i++)
+        if (suits(j, &device->prices[i]) && counts(j, device, &device->prices[i]))
+            add_site(j, device, device->prices[i].cluster, &device->prices[i]);
 }
 
 static void add_cloud(cm_job *j)
 {
     for (int32_t i = 0; i < j->offers.count; i++) {
-        const cm__offer *offer = &j->offers.list[i];
+        const cm_offer *offer = &j->offers.list[i];
         if (suits(j, offer)) each_asked(j, offer->device, add_offer, offer);
     }
+    if (!all_devices(j)) each_name(j, j->options.rank.devices, add_profile);
 }
 
 static void free_cluster(void *cluster) { cm_cluster_free(cluster); }
@@ -171,7 +196,7 @@ static void add_named(cm_job *j, const char *name)
 void cm__job_list_sites(cm_job *j)
 {
     const cm_rank_options *o = &j->options.rank;
-    j->offers = cm__offers_load(j->ctx, j->options.offers);
+    j->offers = cm__offers_load(j->ctx, j->options.rank.offers);
     const char *clusters = j->options.clusters ? j->options.clusters : "cloud";
     if (!strchr(clusters, '=')) each_name(j, clusters, add_cluster);
     else if (all_devices(j))

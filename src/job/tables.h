@@ -3,23 +3,9 @@
 #ifndef CM_JOB_TABLES_H
 #define CM_JOB_TABLES_H
 
-#include "base/map.h"
+#include "base/lines.h"
 
-extern const char cm__table_offers[], cm__table_grids[], cm__table_batches[], cm__table_interruptions[],
+extern const char cm__table_grids[], cm__table_batches[], cm__table_interruptions[],
     cm__table_queues[];
-
-#define CM__CELLS_MAX 16
-
-/* The rows of a table of tab-separated cells. Lines that start with '#' are comments. */
-typedef struct cm__lines {
-    cm__ctx    *ctx;
-    const char *at, *name; /* name: of the table, for messages */
-    int32_t     line, columns;
-} cm__lines;
-
-/* The next row, whose cells are copied to the context; false: the end. Fails if a row has another number of cells. */
-bool   cm__lines_next(cm__lines *rows, const char *cells[CM__CELLS_MAX]);
-/* A cell as a number above 0; fails if it is none. */
-double cm__lines_number(const cm__lines *rows, const char *cell);
 
 #endif

@@ -61,7 +61,7 @@ static double now(void)
 
 static void find_prices(searching *s)
 {
-    const cm_price *price = cm_device_cheapest(s->device, s->o->price_basis, NULL);
+    const cm_price *price = cm_device_cheapest(s->device, s->o->devices, s->o->price_basis, NULL);
     cm_number       power = cm_device_number(s->device, CM_TYPICAL_W), tdp = cm_device_number(s->device, CM_TDP_W);
     s->usd_s = price ? price->usd_hour / 3600 : NAN;
     s->watts = power.known ? power.value : tdp.known ? tdp.value : NAN;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/price_list.h"
 #include "device/profile.h"
 #include "rank/rank.h"
 
@@ -54,7 +55,7 @@ void cm__rank_free_devices(void *ranking)
 static void find_price(const cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
-    d->entry.price = cm_device_cheapest(d->device, o->price_basis, o->provider);
+    d->entry.price = cm_device_cheapest(d->device, 1, o->price_basis, o->provider);
     d->entry.price_hour = d->entry.price ? d->entry.price->usd_hour : NAN;
     for (int32_t i = 0; i < o->n_prices; i++) {
         if (!cm__same_name(o->prices[i].device, cm_device_get_info(d->device)->id)) continue;
@@ -71,7 +72,7 @@ void cm__rank_explain_price(const cm_ranking *r, cm__rank_device *d)
     size_t                 size = sizeof d->reason;
     int                    n = snprintf(d->reason, size, "no %s%sprice is known; ", basis, *basis ? " " : "");
     for (cm_basis b = 0; b < CM_BASIS_ANY; b++) {
-        const cm_price *p = cm_device_cheapest(d->device, b, o->provider);
+        const cm_price *p = cm_device_cheapest(d->device, 1, b, o->provider);
         if (!p || n >= (int)size) continue;
         n += snprintf(d->reason + n, size - (size_t)n, "%s%.3g USD/h with --price-basis %s (%s)", comma, p->usd_hour,
                       p->basis, p->provider);
@@ -142,15 +143,18 @@ static void introduce(cm_ranking *r)
 
 void cm__rank_take_part(cm_ranking *r)
 {
-    int32_t kept = 0, of_vendor = 0, of_provider = 0;
+    int32_t   kept = 0, of_vendor = 0, of_provider = 0;
+    cm_offers offers = {0};
+    if (r->options.offers) offers = cm__offers_load(r->ctx, r->options.offers);
     for (int32_t i = 0; i < r->n_devices; i++) {
         cm__rank_device *d = &r->devices[i];
         if (d->status) cm__rank_pass_on(r, d->status, &d->diag);
+        if (r->options.offers) cm_device_use_offers(d->device, &offers);
         clear_numbers(&d->entry);
         d->entry.device = d->device;
         find_price(r, d);
         of_vendor += r->options.vendor && strcasestr(cm_device_get_info(d->device)->vendor, r->options.vendor);
-        of_provider += r->options.provider && cm_device_cheapest(d->device, CM_BASIS_ANY, r->options.provider);
+        of_provider += r->options.provider && cm_device_cheapest(d->device, 1, CM_BASIS_ANY, r->options.provider);
     }
     if (r->options.vendor && !of_vendor) no_such(r, "vendor", r->options.vendor, false);
     if (r->options.provider && !of_provider) no_such(r, "provider of prices", r->options.provider, true);

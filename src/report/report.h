@@ -70,7 +70,8 @@ typedef enum cm__devices_action {
 
 typedef struct cm__devices_request {
     cm__devices_action action;
-    const char        *name; /* what to show or check */
+    const char        *name;   /* what to show or check */
+    const char        *offers; /* file that replaces the built-in offers; NULL: none */
 } cm__devices_request;
 
 /* One line of the list of devices. */
@@ -205,12 +206,14 @@ typedef struct cm__plan_request {
     const char       *device, *cluster;
     cm_search_options options; /* its fabric is made from device and cluster */
     bool              pareto;  /* only plans that no other plan beats in both time and memory */
+    const char       *offers;  /* file that replaces the built-in offers; NULL: none */
 } cm__plan_request;
 
 typedef struct cm__plan_report {
     cm__ctx          *ctx;
     cm__plan_request  asked;
     cm_device        *device; /* owned, like the members below */
+    cm_offers        *offers; /* NULL: the built-in ones */
     cm_fabric        *fabric;
     cm_graph         *forward;
     cm_search        *search;
@@ -394,6 +397,10 @@ cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry 
 
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
+/* Whether the price is that of instances with more devices than the entry uses. */
+bool        cm__rank_in_larger(const cm_rank_entry *entry);
+/* The provider, with the devices of its instances if the entry uses fewer: "Hyperstack (8x)"; "-": no price. */
+const char *cm__rank_seller(cm__ctx *ctx, const cm_rank_entry *entry);
 
 /* `explain`: one operator of a step on one device. */
 typedef struct cm__explain_side {

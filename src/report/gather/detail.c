@@ -59,7 +59,6 @@ static void add_source(cm__detail *d, const cm_device *device, const char *key)
 static void find_sources(cm__detail *d)
 {
     const cm_device *device = d->explain->sides[0]->device;
-    const cm_price  *price = cm_device_cheapest(device, CM_BASIS_ON_DEMAND, NULL);
     add_source(d, device, cm_device_peak_16bit(device).source);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {
         add_source(d, device, cm_device_memory(device, i)->capacity_bytes.source);
@@ -68,7 +67,6 @@ static void find_sources(cm__detail *d)
     for (int32_t i = 0; i < cm_device_links(device); i++)
         add_source(d, device, cm_device_link(device, i)->bw_bytes_s.source);
     add_source(d, device, cm_device_number(device, CM_TDP_W).source);
-    if (price) add_source(d, device, price->source);
     for (int32_t i = 0; i < cm_device_fits(device); i++) add_source(d, device, cm_device_fit(device, i)->source);
 }
 

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/json.h"
+#include "report/json/json.h"
 #include "report/report.h"
 
 /* End the report with the failure of a library function. */
@@ -32,13 +34,26 @@ static cm_cluster **cluster_slot(cm__ctx *ctx)
     return slot;
 }
 
+static void free_offers(void *offers) { cm_offers_free(offers); }
+
+/* The user's table of offers; NULL: none. */
+static const cm_offers *own_offers(cm__devices_report *r)
+{
+    cm_diag    diag = {0};
+    cm_offers *offers;
+    if (!r->asked.offers) return NULL;
+    require(r->ctx, cm_offers_load(r->asked.offers, &offers, &diag), &diag);
+    cm__defer(r->ctx, free_offers, offers);
+    return offers;
+}
+
 /* ---- lists ------------------------------------------------------------------------------------------------------ */
 
 /* The lowest on-demand price; without one, the lowest of any basis, and the list then shows its basis. */
 static const cm_price *listed_price(const cm_device *d)
 {
-    const cm_price *price = cm_device_cheapest(d, CM_BASIS_ON_DEMAND, NULL);
-    return price ? price : cm_device_cheapest(d, CM_BASIS_ANY, NULL);
+    const cm_price *price = cm_device_cheapest(d, 1, CM_BASIS_ON_DEMAND, NULL);
+    return price ? price : cm_device_cheapest(d, 1, CM_BASIS_ANY, NULL);
 }
 
 static cm__device_row device_row(const cm_device *d)
@@ -66,12 +81,14 @@ static int by_vendor(const void *left, const void *right)
 /* "this-machine" comes last and without numbers, because examining the machine takes longer than the whole list. */
 static void list_devices(cm__devices_report *r)
 {
-    cm_diag diag;
-    int32_t count = cm_devices();
+    cm_diag          diag;
+    int32_t          count = cm_devices();
+    const cm_offers *offers = own_offers(r);
     r->devices = cm__alloc_array(r->ctx, (size_t)count + 1, sizeof *r->devices);
     for (int32_t i = 0; i < count; i++) {
         cm_device **device = device_slot(r->ctx);
         require(r->ctx, cm_device_load(cm_device_id(i), device, &diag), &diag);
+        if (offers) cm_device_use_offers(*device, offers);
         r->devices[r->n_devices++] = device_row(*device);
     }
     qsort(r->devices, (size_t)count, sizeof *r->devices, by_vendor);
@@ -107,10 +124,34 @@ static void list_clusters(cm__devices_report *r)
 
 /* ---- one device ------------------------------------------------------------------------------------------------- */
 
+static void put_price(cm__ctx *ctx, json_t *list, const cm_price *p)
+{
+    json_t *o = cm__json_append(ctx, list, json_object());
+    cm__json_set(ctx, o, "provider", cm__json_text(ctx, p->provider));
+    cm__json_set(ctx, o, "instance", cm__json_text(ctx, p->instance));
+    cm__json_set(ctx, o, "devices", json_integer(p->devices));
+    cm__json_set(ctx, o, "basis", cm__json_text(ctx, p->basis));
+    cm__json_set(ctx, o, "usd_hour", cm__json_number(p->usd_hour));
+    cm__json_set(ctx, o, "date", cm__json_text(ctx, p->date));
+    cm__json_set(ctx, o, "source", cm__json_text(ctx, p->source));
+    if (p->note) cm__json_set(ctx, o, "note", cm__json_text(ctx, p->note));
+}
+
+/* The profile with its bases merged in and with its prices, which are in the table of offers. */
 static void show_device(cm__devices_report *r, cm_device *device)
 {
-    r->profile = cm_device_profile(device);
-    if (!r->profile) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    const cm_offers *offers = own_offers(r);
+    const char      *text = cm_device_profile(device);
+    json_t         **profile = cm__json_slot(r->ctx);
+    if (offers) cm_device_use_offers(device, offers);
+    *profile = text ? json_loads(text, 0, NULL) : NULL;
+    if (!*profile) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    json_t *list = cm__json_set(r->ctx, *profile, "prices", json_array());
+    for (int32_t i = 0; i < cm_device_prices(device); i++) put_price(r->ctx, list, cm_device_price(device, i));
+    char *whole = json_dumps(*profile, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (!whole) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
+    cm__defer(r->ctx, free, whole);
+    r->profile = whole;
 }
 
 static void show_cluster(cm__devices_report *r, cm_cluster *cluster)

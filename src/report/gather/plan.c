@@ -3,6 +3,7 @@
 #include "report/report.h"
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
+static void free_offers(void *offers) { cm_offers_free(offers); }
 static void free_device(void *device) { cm_device_free(device); }
 static void free_fabric(void *fabric) { cm_fabric_free(fabric); }
 static void free_search(void *search) { cm_search_free(search); }
@@ -18,6 +19,11 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     cm__plan_request *a = &r->asked;
     cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
+    if (asked->offers) {
+        cm__pass_on(ctx, cm_offers_load(asked->offers, &r->offers, diag));
+        cm__defer(ctx, free_offers, r->offers);
+        cm_device_use_offers(r->device, r->offers);
+    }
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
     cm_step_options o = {.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime};

@@ -82,9 +82,10 @@ static const char *plan_words(cm__ctx *ctx, const cm_plan *p)
 
 static const char *provider_of(cm__ctx *ctx, const cm_rank_entry *e, const cm_job_entry *job)
 {
-    if (job && job->provider) return cm__format(ctx, "%s, %s", job->provider, job->instance ? job->instance : "");
+    if (job && job->provider && !job->instance) return job->provider;
+    if (job && job->provider) return cm__format(ctx, "%s, %s", job->provider, job->instance);
     if (job) return job->cluster ? job->cluster : "-";
-    return e->price ? e->price->provider : "-";
+    return cm__rank_seller(ctx, e);
 }
 
 static const char *basis_of(const cm_rank_entry *e, const cm_job_entry *job)

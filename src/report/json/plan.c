@@ -39,7 +39,7 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     if (a->within_s > 0) cm__json_set(ctx, o, "within_s", cm__json_number(a->within_s));
     int64_t         seq = cm_graph_seq(r->forward);
     double          tokens = cm_load_tokens(&a->load, seq);
-    const cm_price *price = cm_device_cheapest(r->device, a->price_basis, NULL);
+    const cm_price *price = cm_device_cheapest(r->device, a->devices, a->price_basis, NULL);
     cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());
     cm__json_samples(ctx, o, &a->load);
     cm__json_set(ctx, o, "price_basis", json_string(price ? price->basis : cm_basis_name(a->price_basis)));

@@ -15,6 +15,15 @@ static json_t *pair(cm__ctx *ctx, const double values[2])
     return list;
 }
 
+bool cm__rank_in_larger(const cm_rank_entry *e) { return e->price && e->price->devices > e->prediction.devices; }
+
+const char *cm__rank_seller(cm__ctx *ctx, const cm_rank_entry *e)
+{
+    if (!e->price) return "-";
+    const char *provider = cm__printable(ctx, e->price->provider);
+    return cm__rank_in_larger(e) ? cm__format(ctx, "%s (%dx)", provider, (int)e->price->devices) : provider;
+}
+
 const char *cm__rank_basis(const cm_rank_entry *e)
 {
     return e->price ? e->price->basis : isnan(e->price_hour) ? "-" : "given";
@@ -30,6 +39,8 @@ static void price(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
     if (!e->price) return;
     cm__json_set(ctx, p, "provider", cm__json_text(ctx, e->price->provider));
     cm__json_set(ctx, p, "basis", cm__json_text(ctx, e->price->basis));
+    cm__json_set(ctx, p, "instance", cm__json_text(ctx, e->price->instance));
+    cm__json_set(ctx, p, "devices", json_integer(e->price->devices));
     cm__json_set(ctx, p, "usd_hour_per_device", cm__json_number(e->price->usd_hour));
     cm__json_set(ctx, p, "date", cm__json_text(ctx, e->price->date));
     cm__json_set(ctx, p, "source", cm__json_text(ctx, e->price->source));

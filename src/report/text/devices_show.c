@@ -158,17 +158,26 @@ static void numbers(const view *v)
 
 /* ---- prices and fits -------------------------------------------------------------------------------------------- */
 
+/* A profile's price names one of its sources; an offer states its source. */
+static const char *price_source(const view *v, const char *source)
+{
+    return json_object_get(v->sources, source) ? source_mark(v, source) : cm__printable(v->ctx, source);
+}
+
 static void prices(const view *v)
 {
-    static const cm__column columns[] = {{"price", "USD/h"}, {"provider", NULL, true}, {"basis"}, {"source"}, {"date"}};
+    static const cm__column columns[] = {{"price", "USD/h"}, {"provider", NULL, true}, {"instance", NULL, true},
+                                         {"basis"}, {"date"}, {"source", NULL, true}};
     const json_t           *list = json_object_get(v->profile, "prices");
     if (!json_array_size(list)) return;
     cm__table table = cm__table_new(v->ctx, v->out, columns, COUNT(columns), false);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *p = json_array_get(list, i);
+        const char   *instance = text_at(p, "instance");
         const char   *cells[] = {cm__format(v->ctx, "%.3f", json_number_value(json_object_get(p, "usd_hour"))),
-                                 cm__printable(v->ctx, text_at(p, "provider")), text_at(p, "basis"),
-                                 source_mark(v, text_at(p, "source")), date_of(v, p)};
+                                 cm__printable(v->ctx, text_at(p, "provider")),
+                                 instance ? cm__printable(v->ctx, instance) : "-", text_at(p, "basis"), date_of(v, p),
+                                 price_source(v, text_at(p, "source"))};
         cm__table_row(&table, cells);
     }
     putc('\n', v->out);

@@ -167,6 +167,9 @@ static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 
 const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *e)
 {
+    if (e->overhead > 0 && !(e->checkpoint_s > 0)) /* of adapters alone */
+        return cm__format(ctx, "Interruptions: restarts add %.2g %% of the time; writing a checkpoint takes none.",
+                          100 * e->overhead);
     if (e->overhead > 0)
         return cm__format(ctx, "Interruptions: %.2g %% of the time is added, with a checkpoint every %s.",
                           100 * e->overhead, cm__duration_text(ctx, e->checkpoint_s));

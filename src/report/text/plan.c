@@ -83,12 +83,13 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 
 static void print_job(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
-    const cm_found *f = cm_search_plan(r->search, 0);
-    char            buf[32];
-    if (r->asked.options.tokens <= 0) return;
+    const cm_found          *f = cm_search_plan(r->search, 0);
+    const cm_search_options *a = &r->asked.options;
+    char                     buf[32];
+    if (a->tokens <= 0) return;
     fprintf(out, "\nThe best plan trains on %s tokens in %s", cm__si(buf, sizeof buf, r->asked.options.tokens),
             duration(ctx, f->training_s));
-    const cm_price *price = cm_device_cheapest(r->device, r->asked.options.price_basis, NULL);
+    const cm_price *price = cm_device_cheapest(r->device, a->devices, a->price_basis, NULL);
     if (!isnan(f->cost_usd) && price)
         fprintf(out, ", for %.0f USD (%.4g USD/h each, %s, %s)", f->cost_usd, price->usd_hour, price->basis,
                 cm__printable(ctx, price->provider));

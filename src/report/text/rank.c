@@ -66,12 +66,21 @@ static bool several_devices(const cm_ranking *ranking)
     return false;
 }
 
+static bool large_instances(const cm_ranking *ranking)
+{
+    for (int32_t k = 0; k < cm_ranking_placed(ranking); k++)
+        if (cm__rank_in_larger(cm_ranking_entry(ranking, k))) return true;
+    return false;
+}
+
 static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_rank_options *a = r->asked;
     fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
     if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
     fputs(", the lowest; --price-basis selects another basis\n", out);
+    if (large_instances(r->ranking))
+        fputs("# (Nx): sold in instances of N devices; --max-devices counts the cost of whole instances\n", out);
 }
 
 static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)

@@ -67,7 +67,7 @@ CELL(within, cm__format(ctx, "%s - %s", cm__rank_number(ctx, per_device(e, e->pr
 NUMBER_CELL(relative, e->relative)
 NUMBER_CELL(price, e->price_hour)
 CELL(basis, cm__rank_basis(e))
-CELL(provider, e->price ? cm__printable(ctx, e->price->provider) : "-")
+CELL(provider, cm__rank_seller(ctx, e))
 NUMBER_CELL(per_usd, e->samples_per_usd)
 NUMBER_CELL(energy, e->energy_j_per_sample)
 NUMBER_CELL(hours, e->hours)

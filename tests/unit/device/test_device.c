@@ -116,7 +116,7 @@ static void lists_are_typed(void **state)
     assert_int_equal(cm_device_host_link(d)->reach, CM_REACH_HOST);
     assert_true(cm_device_link(d, 0)->reach == CM_REACH_NODE && cm_device_link(d, 0)->devices == 8);
     assert_int_equal(cm_device_prices(d), 3);
-    assert_string_equal(cm_device_cheapest(d, CM_BASIS_ON_DEMAND, NULL)->provider, "y");
+    assert_string_equal(cm_device_cheapest(d, 1, CM_BASIS_ON_DEMAND, NULL)->provider, "y");
     cm_device_free(d);
 }
 

@@ -28,7 +28,7 @@ static cm_device *device(const char *name, const char *json)
 
 static double usd(const cm_device *d, cm_basis basis, const char *provider)
 {
-    const cm_price *p = cm_device_cheapest(d, basis, provider);
+    const cm_price *p = cm_device_cheapest(d, 1, basis, provider);
     return p ? p->usd_hour : -1;
 }
 
@@ -79,7 +79,7 @@ static void built_in_prices_say_what_they_are(void **state)
         assert_int_equal(cm_device_load(cm_device_id(i), &d, NULL), CM_OK);
         for (int32_t k = 0; k < cm_device_prices(d); k++) {
             const cm_price *p = cm_device_price(d, k);
-            assert_true(p->date && *p->date && cm_device_source(d, p->source));
+            assert_true(p->date && *p->date && p->source && *p->source);
             prices++;
             for (size_t n = 0; n < sizeof known / sizeof *known; n++) {
                 if (strcmp(p->provider, known[n].provider) != 0) continue;

@@ -10,16 +10,16 @@ static void built_in(void **state)
     (void)state;
     cm__ctx *ctx = context();
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm__offers all = cm__offers_load(ctx, NULL);
+    cm_offers all = cm__offers_load(ctx, NULL);
     assert_true(all.count > 100);
     for (int32_t i = 0; i < all.count; i++) {
-        const cm__offer *a = &all.list[i];
+        const cm_offer *a = &all.list[i];
         cm_device       *device;
         if (cm_device_load(a->device, &device, &diag)) fail_msg("%s", diag.reason);
         cm_device_free(device);
-        for (int32_t k = 0; k < all.count; k++) {
-            const cm__offer *b = &all.list[k];
-            bool same = !strcmp(a->provider, b->provider) && !strcmp(a->instance, b->instance);
+        for (int32_t k = 0; a->instance && k < all.count; k++) {
+            const cm_offer *b = &all.list[k];
+            bool same = b->instance && !strcmp(a->provider, b->provider) && !strcmp(a->instance, b->instance);
             if (same && !strcmp(a->basis, "spot") && !strcmp(b->basis, "on-demand")) assert_true(a->usd_hour < b->usd_hour);
         }
     }
@@ -33,7 +33,7 @@ static void listed(void **state)
     (void)state;
     cm__ctx *ctx = context();
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm__offers all = cm__offers_load(ctx, NULL);
+    cm_offers all = cm__offers_load(ctx, NULL);
     double     sum = 0, left = 0;
     for (int32_t i = 0; i < all.count; i++) left += all.list[i].usd_hour;
     assert_int_equal(cm_offers_list(NULL, add_price, &sum, &diag), CM_OK);

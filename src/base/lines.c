@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - read tables of tab-separated cells. */
-#include "job/tables.h"
+/* lines.c - read tables of tab-separated cells. */
+#include "base/lines.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tables.c - tables of tab-separated cells: comments, line ends, wrong counts and numbers. */
+/* test_lines.c - tables of tab-separated cells: comments, line ends, wrong counts and numbers. */
 #include "job_case.h"
 
 static void rows(void **state)
