@@ -33,7 +33,7 @@ static cm_poly product(const cm__trace *t, const cm__trace_op *o, int32_t first)
 static cm_poly of_mm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 0); }
 static cm_poly of_addmm(cm__trace *t, const cm__trace_op *o) { return product(t, o, 1); }
 
-/* Rows of experts times their matrices, or for the matrices' gradients: the columns that belong to each expert. */
+/* FLOP of _grouped_mm, which multiplies the rows of each expert by its matrix; the matrices' gradient has as many. */
 static cm_poly of_grouped(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_tensor *a = at(t, o->in, o->n_in, 0), *b = at(t, o->in, o->n_in, 1);

@@ -241,7 +241,7 @@ static void append(cm__fusing *f, int32_t kernel, int32_t first)
     f->next[last] = first;
 }
 
-/* Appends nodes that need sums to those of a kernel. */
+/* Adds norms, a list by `later`, to the end of a kernel's list of norms. */
 static void add_norms(cm__fusing *f, int32_t kernel, int32_t first)
 {
     int32_t *last = &f->norm[kernel];

@@ -28,7 +28,7 @@ static int32_t indexed_axis(const cm_tensor *table, const cm_tensor *index, cons
 }
 
 #define CHOSEN_ROWS 4   /* equally frequent rows with the same longest run of equal indices as computed ones */
-#define CHOSEN_MAX 512  /* rows of a table of distances or of experts */
+#define CHOSEN_MAX 512  /* largest table for which that is assumed: tables of relative positions or of experts */
 #define CHOSEN_BEFORE 8 /* operators between the choice and the look-up */
 
 /* The model computes the index by operators that give many places the same value. Such indices are not equally

@@ -52,8 +52,9 @@ static parts parts_of(const parts *at_most, double time_s, double kernels)
     return p;
 }
 
-/* Kernels for TF32 compute with channels last, but for 1 x 1 filters, whose convolution is a product, and single
-   channels, which run without the matrix units. */
+/* cuDNN's kernels for TF32 want channels last and convert other images. Two kinds of convolution are not converted:
+   those with 1 x 1 filters, which are products, and those with one filter for each channel, which use no matrix
+   units. */
 static bool converts_layout(const cm__call *c)
 {
     if (c->op != CM__CALL_CONV || strcmp(c->variant, "nchw") || strcmp(c->dtype, "tf32")) return false;
