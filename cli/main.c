@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - the table of commands, and the selection of one. */
 #include <fcntl.h>
-#include <locale.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdint.h>
@@ -204,7 +203,6 @@ static void keep_memory(void) {}
 
 int cm_main(int argc, char **argv)
 {
-    setlocale(LC_CTYPE, "C.UTF-8");
     keep_memory();
     signal(SIGPIPE, SIG_IGN); /* a closed pipe becomes a write error instead of killing the process */
     if (fcntl(STDOUT_FILENO, F_GETFD) < 0) {

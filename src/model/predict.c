@@ -31,12 +31,12 @@ struct cm_prediction {
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
 {
     cm__call   c;
-    char      *text = cm__alloc(p->ctx, TEXT_MAX);
+    char       text[TEXT_MAX];
     cm_op_time op = {
         .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
     cm__call_at(&d->calls[call], (double)p->info.micro_batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
-    op.call = cm__call_text(&c, text, TEXT_MAX);
+    op.call = cm__text_copy(p->ctx, cm__call_text(&c, text, sizeof text));
     return op;
 }
 
@@ -55,9 +55,9 @@ static void sum_phases(cm_prediction_info *info, const cm__dispatch *d, const cm
 static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed)
 {
     sum_phases(&p->info, d, timed);
-    p->ops = cm__alloc_array(p->ctx, (size_t)d->n_of, sizeof *p->ops);
-    p->missing = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
-    cm_op_time *once = cm__alloc_array(p->ctx, (size_t)d->n_calls, sizeof *once);
+    p->ops = cm__alloc_unset(p->ctx, (size_t)d->n_of, sizeof *p->ops);
+    p->missing = cm__alloc_unset(p->ctx, (size_t)d->n_calls, sizeof *p->missing);
+    cm_op_time *once = cm__alloc_unset(p->ctx, (size_t)d->n_calls, sizeof *once);
     for (int32_t i = 0; i < d->n_calls; i++) once[i] = op_of(p, d, timed, i);
     for (int32_t i = 0; i < d->n_of; i++) {
         const cm__timed *t = &timed[d->of[i]];

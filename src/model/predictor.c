@@ -32,7 +32,7 @@ static cm__timed *at_power(cm_predictor *p, int power)
         const bool *done = p->begun[power].done;
         double      batch = (double)((int64_t)1 << power);
         cm__timed  *timed =
-            done ? p->begun[power].timed : cm__alloc_array(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
+            done ? p->begun[power].timed : cm__alloc_unset(p->ctx, (size_t)p->model.calls->n_calls, sizeof *timed);
         for (int32_t i = 0; i < p->model.calls->n_calls; i++)
             if (!done || !done[i]) timed[i] = cm__step_time_call(&p->model, batch, i);
         p->at_power[power] = timed; /* set only when complete */

@@ -68,6 +68,7 @@ static void make_footprint(cm_step *s)
     if (s->divides) memory.plan = (cm_plan){0};
     cm__pass_on(s->ctx, cm__footprint_new_like(s->shared.like, s->shared.graph, s->device, &memory, &s->footprint,
                                                s->ctx->diag));
+    if (!s->shared.like) cm__footprint_keep_order(s->footprint);
     if (s->divides) s->prepared = cm__execution_prepare(s->ctx, s->shared.graph, s->device, s->footprint);
 }
 

@@ -119,8 +119,7 @@ static void faster_products(cm_device *d, cm_rate rate)
 
 static cm__step_model model_on(const trial *t, const cm_device *changed)
 {
-    const cm_predict_options options = {.runtime = t->base->runtime, .sparsity = t->base->sparsity};
-    return cm__step_model_new(t->ctx, t->m->graph, changed, &options, t->common);
+    return cm__step_model_changed(t->ctx, t->m, changed, t->common);
 }
 
 /* Calls are timed again only if the device's limits differ. */

@@ -32,6 +32,9 @@ typedef struct free_list {
 #define LISTS 448u   /* enough lists for every size below 2^63 bytes */
 #define WORDS (LISTS / 64)
 
+#define LIST_FIRST 16     /* blocks that a list has room for at first */
+#define BLOCKS_FIRST 1024 /* and the allocator: a step has about as many */
+
 typedef struct pool {
     free_list lists[LISTS];
     uint64_t  filled[WORDS]; /* a bit for each list that is not empty */
@@ -111,7 +114,8 @@ static void put_free(cm__allocator *a, int32_t id)
     uint32_t   list = list_of(b->size);
     free_list *s = &p->lists[list];
     int32_t    place = place_on(a, s, b);
-    if (s->count == s->capacity) s->of = cm__grow(a->ctx, s->of, s->count, &s->capacity, sizeof *s->of);
+    if (s->count == s->capacity)
+        s->of = cm__grow_unset(a->ctx, s->of, s->count, &s->capacity, sizeof *s->of, LIST_FIRST);
     if (place < s->count) memmove(s->of + place + 1, s->of + place, (size_t)(s->count - place) * sizeof *s->of);
     s->count++;
     s->of[place] = id;
@@ -157,7 +161,7 @@ static int32_t new_block(cm__allocator *a, block contents)
     if (a->n_unused) id = a->unused[--a->n_unused];
     else {
         if (a->n_blocks == a->cap_blocks)
-            a->blocks = cm__grow(a->ctx, a->blocks, a->n_blocks, &a->cap_blocks, sizeof *a->blocks);
+            a->blocks = cm__grow_unset(a->ctx, a->blocks, a->n_blocks, &a->cap_blocks, sizeof *a->blocks, BLOCKS_FIRST);
         id = a->n_blocks++;
     }
     a->blocks[id] = contents;
@@ -167,7 +171,7 @@ static int32_t new_block(cm__allocator *a, block contents)
 static void forget_block(cm__allocator *a, int32_t id)
 {
     if (a->n_unused == a->cap_unused)
-        a->unused = cm__grow(a->ctx, a->unused, a->n_unused, &a->cap_unused, sizeof *a->unused);
+        a->unused = cm__grow_unset(a->ctx, a->unused, a->n_unused, &a->cap_unused, sizeof *a->unused, LIST_FIRST);
     a->unused[a->n_unused++] = id;
 }
 

@@ -125,6 +125,8 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
 /* simulate.c: caches simulations without a memory limit for all footprints with the same allocations. `other` (may
    be NULL): a footprint with such a cache and the same allocations; it must outlive this one. */
 void cm__footprint_share_simulations(cm_footprint *footprint, const cm_footprint *other);
+/* simulate.c: finds the order of allocations once for all simulations of a footprint that shares none. */
+void cm__footprint_keep_order(cm_footprint *footprint);
 /* True: library workspaces leave the other allocations of both steps where they are, or are equal. */
 bool cm__same_library(const cm_footprint *a, const cm_footprint *b);
 /* True: both steps allocate the same sizes in the same order. */

@@ -37,8 +37,8 @@ typedef struct cached_simulation {
 
 typedef struct cm__simulations {
     cm__step_order    order;
-    cached_simulation at[SIMULATIONS_MOST];
     int               count; /* entries with an initialised lock */
+    cached_simulation at[];
 } cm__simulations;
 
 static void release(void *simulations)
@@ -63,16 +63,27 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
            memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
 }
 
+/* Makes a cache with this many entries. Without memory there is none. */
+static void make_cache(cm_footprint *f, int entries)
+{
+    if (setjmp(f->ctx->trap)) return;
+    cm__simulations *r = cm__alloc(f->ctx, sizeof *r + (size_t)entries * sizeof *r->at);
+    r->order = cm__step_order_of(f->ctx, f);
+    cm__defer(f->ctx, release, r);
+    while (r->count < entries && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
+    f->simulations = r;
+}
+
 void cm__footprint_share_simulations(cm_footprint *f, const cm_footprint *other)
 {
     if (!f->caching) return;
     f->simulations = other ? other->simulations : NULL;
-    if (f->simulations || setjmp(f->ctx->trap)) return; /* without memory there is no cache */
-    cm__simulations *r = cm__alloc(f->ctx, sizeof *r);
-    r->order = cm__step_order_of(f->ctx, f);
-    cm__defer(f->ctx, release, r);
-    while (r->count < SIMULATIONS_MOST && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
-    f->simulations = r;
+    if (!f->simulations) make_cache(f, SIMULATIONS_MOST);
+}
+
+void cm__footprint_keep_order(cm_footprint *f)
+{
+    if (f->caching && !f->simulations) make_cache(f, 0);
 }
 
 /* ---- public function -------------------------------------------------------------------------------------------- */

@@ -32,14 +32,17 @@ static int32_t append_tensor(const cm_tensor *t, int64_t *key, int32_t count)
 /* Whether no convolution before this one has its sizes and types. */
 static bool is_new(cm__map *seen, cm__ctx *ctx, const cm_graph *step, const cm_node *n)
 {
-    int64_t key[KEY_MOST] = {n->op};
-    int32_t count = 1;
+    int64_t key[KEY_MOST];
+    int32_t count = 0;
+    key[count++] = n->op;
     for (int32_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
         int32_t id = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
         if (id >= 0) count = append_tensor(cm__t(step, id), key, count);
     }
     size_t   length = (size_t)count * sizeof *key;
-    cm__span span = {memcpy(cm__alloc_unset(ctx, length, 1), key, length), length};
+    cm__span span = {(const char *)key, length};
+    if (cm__map_get(seen, span) >= 0) return false;
+    span.text = memcpy(cm__alloc_unset(ctx, length, 1), key, length);
     return cm__map_put(seen, span, 0);
 }
 

@@ -154,11 +154,25 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
         .gap_s = gap_of(device, reference, runtime, graphs),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
-        .stretches = cm__alloc_array(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
+        .stretches = cm__alloc_unset(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
         .layering = same ? common->layering : NULL,
     };
-    cm__timer_trains(m.timer, graph->n_nodes && graph->nodes[graph->n_nodes - 1].phase != CM_FORWARD);
+    cm__timer_trains(m.timer, calls->trains);
     return m;
+}
+
+cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *m, const cm_device *changed,
+                                      const cm__common *common)
+{
+    const cm_device *reference = shared_reference(ctx, changed, common);
+    cm__step_model   model = *m;
+    model.device = changed;
+    model.limits = cm__limits_of(changed);
+    model.power = power_of(changed, reference);
+    model.peak_flop_s = cm__precision_peak(&model.limits, cm_graph_precision(m->graph), false);
+    model.timer = cm__timer_new(ctx, changed, reference, m->runtime, common ? common->memo : NULL);
+    cm__timer_trains(model.timer, m->calls->trains);
+    return model;
 }
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */

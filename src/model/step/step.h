@@ -63,6 +63,11 @@ cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_devi
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *options, const cm__common *common);
 
+/* The same step on a copy of its device with other peaks, bandwidths, caches, launch time or power. Host times stay, and
+   both models use one array for their clocks. */
+cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *model, const cm_device *changed,
+                                      const cm__common *common);
+
 /* The time of one call, and of each call, at the full clock. */
 cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t call);
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);

@@ -157,7 +157,8 @@ static const model *best_of(const cm__operator_fits *m, const cm__call *c, const
     bool         any = !dtype[0];
     for (int32_t i = 0; i < m->count; i++) {
         const model *at = &m->models[i];
-        if (at->of != of || strcmp(at->fit->op, name) || (!any && strcmp(at->fit->dtype, dtype))) continue;
+        bool         other = at->of != of || *at->fit->op != *name; /* most names differ in their first letter */
+        if (other || strcmp(at->fit->op, name) || (!any && strcmp(at->fit->dtype, dtype))) continue;
         int fit = fitness(at, c, any);
         if (fit < found || (fit == found && best && !better(at, best))) continue;
         best = at;
