@@ -12,14 +12,18 @@ import torch.nn.functional as F
 import generated
 import layers
 import written
+import written_eighteenth
 import written_eighth
 import written_eleventh
+import written_fifteenth
 import written_fifth
 import written_fourteenth
 import written_fourth
 import written_more
 import written_ninth
+import written_seventeenth
 import written_seventh
+import written_sixteenth
 import written_sixth
 import written_tenth
 import written_third
@@ -29,11 +33,13 @@ import zoo
 
 WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth,
                                      written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh,
-                                     written_twelfth, written_thirteenth, written_fourteenth)
+                                     written_twelfth, written_thirteenth, written_fourteenth, written_fifteenth,
+                                     written_sixteenth, written_seventeenth, written_eighteenth)
            for name, make in module.NETWORKS.items()}
 STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
          for module in (written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh, written_twelfth,
-                        written_thirteenth, written_fourteenth)
+                        written_thirteenth, written_fourteenth, written_fifteenth, written_sixteenth,
+                        written_seventeenth, written_eighteenth)
          for name, step in module.STEPS.items()}
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}

@@ -3,6 +3,7 @@
 
 Each function returns a module, a function of the batch size that makes the inputs, and the name of the loss.
 """
+import copy
 import functools
 
 import torch
@@ -55,6 +56,23 @@ def spoken(samples, said=0):
 def matched(seq, size):
     """Texts and pictures for a contrastive loss."""
     return lambda config: (lambda b: {"input_ids": ids(b, seq), "pixel_values": torch.zeros(b, 3, size, size)})
+
+
+def answered(seq):
+    """A question with a text, and the place of the answer in it."""
+    return lambda config: (lambda b: {"input_ids": ids(b, seq), "start_positions": torch.zeros(b, dtype=torch.int64),
+                                      "end_positions": torch.zeros(b, dtype=torch.int64)})
+
+
+def picked(choices, seq):
+    """Several texts of which one is right."""
+    return lambda config: (lambda b: {"input_ids": torch.zeros(b, choices, seq, dtype=torch.int64),
+                                      "labels": torch.zeros(b, dtype=torch.int64)})
+
+
+def placed(b, n, token, seq):
+    """Token ids that begin with the n places of a picture: of 32 bits, so that measure.py leaves them as they are."""
+    return torch.where(torch.arange(seq) < n, token, 0).repeat(b, 1).int()
 
 
 SMALL = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 2048, "vocab_size": 32000}
@@ -288,6 +306,81 @@ TRANSFORMERS = {
         spoken(48000, 64)),
     "unispeech-class": ("UniSpeechConfig", "UniSpeechForSequenceClassification", {"num_hidden_layers": 8,
         "mask_time_prob": 0.0, "layerdrop": 0.0}, spoken(32000)),
+    "canine-tags": ("CanineConfig", "CanineForTokenClassification", {"num_hidden_layers": 8, "num_labels": 9},
+        language(1024)),
+    "inkling": ("InklingTextConfig", "InklingForCausalLM", {**GROUPED, "head_dim": 64, "num_hidden_layers": 4,
+        "swa_num_attention_heads": 12, "swa_num_key_value_heads": 4, "swa_head_dim": 64, "sliding_window_size": 256,
+        "moe_intermediate_size": 512, "n_routed_experts": 16, "num_experts_per_tok": 2, "n_shared_experts": 1,
+        "logits_mup_width_multiplier": 3.0}, language(768)),
+    "smollm3-answers": ("SmolLM3Config", "SmolLM3ForQuestionAnswering", {**GROUPED, "pad_token_id": 0,
+        "num_hidden_layers": 8}, answered(512)),
+    "canine-answers": ("CanineConfig", "CanineForQuestionAnswering", {"hidden_size": 512, "num_attention_heads": 8,
+        "intermediate_size": 2048, "num_hidden_layers": 10}, answered(2048)),
+    "mistral4-tags": ("Mistral4Config", "Mistral4ForTokenClassification", {**SMALL, "num_hidden_layers": 4,
+        "num_key_value_heads": 12, "moe_intermediate_size": 384, "n_routed_experts": 16, "num_experts_per_tok": 2,
+        "kv_lora_rank": 128, "q_lora_rank": 384, "qk_rope_head_dim": 32, "qk_nope_head_dim": 32, "v_head_dim": 64,
+        "pad_token_id": 0, "num_labels": 17}, language(512)),
+    "convbert-choice": ("ConvBertConfig", "ConvBertForMultipleChoice", {"num_hidden_layers": 6}, picked(4, 128)),
+    "gemma3-pictures": ("Gemma3Config", "Gemma3ForConditionalGeneration", {"text_config": {**GROUPED, "head_dim": 64,
+        "num_hidden_layers": 6, "sliding_window": 256}, "vision_config": {"hidden_size": 512, "num_hidden_layers": 8,
+        "num_attention_heads": 8, "intermediate_size": 2048, "image_size": 448, "patch_size": 14},
+        "mm_tokens_per_image": 256, "image_token_index": 31999, "boi_token_index": 31998, "eoi_token_index": 31997},
+        lambda c: (lambda b: {"input_ids": placed(b, 256, 31999, 512), "pixel_values": torch.zeros(b, 3, 448, 448),
+        "token_type_ids": placed(b, 256, 1, 512), "labels": ids(b, 512)})),
+    "granite-moe-window": ("GraniteMoeSWAConfig", "GraniteMoeSWAForCausalLM", {**GROUPED, "num_hidden_layers": 6,
+        "intermediate_size": 384, "num_local_experts": 16, "num_experts_per_tok": 4, "shared_intermediate_size": 768,
+        "sliding_window": 256}, language(1024)),
+    "axk1": ("AXK1Config", "AXK1ForCausalLM", {**SMALL, "num_hidden_layers": 4, "num_key_value_heads": 12,
+        "moe_intermediate_size": 384, "n_routed_experts": 16, "num_experts_per_tok": 4, "n_group": 4, "topk_group": 2,
+        "q_lora_rank": 256, "kv_lora_rank": 128, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "v_head_dim": 64,
+        "bos_token_id": 1, "eos_token_id": 2}, language(640)),
+    "gpt2-answers": ("GPT2Config", "GPT2ForQuestionAnswering", {"n_layer": 8, "n_embd": 1024, "n_head": 16},
+        answered(512)),
+    "nomic-bert": ("NomicBertConfig", "NomicBertForSequenceClassification", {"num_hidden_layers": 10}, classified(768)),
+    "musicgen-melody": ("MusicgenMelodyConfig", "MusicgenMelodyForConditionalGeneration", {
+        "text_encoder": {"model_type": "t5", "d_model": 512, "num_layers": 4},
+        "audio_encoder": {"model_type": "encodec"},
+        "decoder": {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "ffn_dim": 3072}},
+        lambda c: (lambda b: {"input_ids": ids(b, 64), "input_features": torch.zeros(b, 235, 12),
+        "labels": torch.zeros(b, 400, 4, dtype=torch.int64)})),
+    "got-ocr2": ("GotOcr2Config", "GotOcr2ForConditionalGeneration", {"text_config": {**GROUPED, "model_type": "qwen2"},
+        "vision_config": {"hidden_size": 384, "num_attention_heads": 6, "mlp_dim": 1536, "num_hidden_layers": 8,
+        "image_size": 512, "global_attn_indexes": [1, 3, 5, 7]}, "image_token_index": 31999, "image_seq_length": 64},
+        lambda c: (lambda b: {"input_ids": placed(b, 64, 31999, 448), "pixel_values": torch.zeros(b, 3, 512, 512),
+        "labels": ids(b, 448)})),
+    "bigbird-answers": ("BigBirdConfig", "BigBirdForQuestionAnswering", {"num_hidden_layers": 6}, answered(1536)),
+    "timm-wrapper": ("TimmWrapperConfig", "TimmWrapperForImageClassification", {"architecture": "resnet50d",
+        "num_labels": 200}, seen(3, 224)),
+    "mpnet-tags": ("MPNetConfig", "MPNetForTokenClassification", {"num_hidden_layers": 8, "num_labels": 9},
+        language(256)),
+    "moonshine-streaming": ("MoonshineStreamingConfig", "MoonshineStreamingForConditionalGeneration", {
+        "hidden_size": 320, "num_key_value_heads": 8, "decoder_start_token_id": 1}, lambda c: (lambda b: {
+        "input_values": torch.zeros(b, 80000), "labels": ids(b, 48)})),
+    "seamless-speech": ("SeamlessM4TConfig", "SeamlessM4TForSpeechToSpeech", {"vocab_size": 32000, "hidden_size": 512,
+        "decoder_layers": 4, "decoder_ffn_dim": 2048, "decoder_attention_heads": 8, "encoder_layers": 4,
+        "speech_encoder_layers": 6, "speech_encoder_attention_heads": 8, "speech_encoder_intermediate_size": 2048,
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "speech_encoder_layerdrop": 0.0},
+        lambda c: (lambda b: {"input_features": torch.zeros(b, 480, 160), "labels": ids(b, 64)})),
+    "seamless-v2-words": ("SeamlessM4Tv2Config", "SeamlessM4Tv2ForSpeechToText", {"vocab_size": 32000,
+        "hidden_size": 512, "decoder_layers": 6, "decoder_ffn_dim": 2048, "decoder_attention_heads": 8,
+        "speech_encoder_layers": 8, "speech_encoder_attention_heads": 8, "speech_encoder_intermediate_size": 2048,
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "speech_encoder_layerdrop": 0.0},
+        lambda c: (lambda b: {"input_features": torch.zeros(b, 400, 160), "labels": ids(b, 64)})),
+    "phimoe-class": ("PhimoeConfig", "PhimoeForSequenceClassification", {**GROUPED, "num_hidden_layers": 4,
+        "intermediate_size": 1024, "num_local_experts": 8, "pad_token_id": 0}, classified(512)),
+    "tapas": ("TapasConfig", "TapasForSequenceClassification", {"num_hidden_layers": 8},
+        lambda c: (lambda b: {"input_ids": ids(b, 512), "token_type_ids": torch.zeros(b, 512, 7, dtype=torch.int32),
+        "labels": torch.zeros(b, dtype=torch.int64)})),
+    "mpnet-masked": ("MPNetConfig", "MPNetForMaskedLM", {"num_hidden_layers": 6, "hidden_size": 1024,
+        "num_attention_heads": 16, "intermediate_size": 4096}, language(384)),
+    "phi4-words": ("Phi4MultimodalConfig", "Phi4MultimodalForCausalLM", {**GROUPED, "pad_token_id": 0,
+        "bos_token_id": 1, "eos_token_id": 2, "vision_config": {"hidden_size": 256, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 1024}, "audio_config": {"hidden_size": 256, "num_blocks": 2,
+        "num_attention_heads": 4, "intermediate_size": 512}}, language(768)),
+    "ernie-masked": ("ErnieConfig", "ErnieForMaskedLM", {"hidden_size": 640, "num_attention_heads": 10,
+        "intermediate_size": 2560, "num_hidden_layers": 8}, language(256)),
+    "roberta-prenorm-causal": ("RobertaPreLayerNormConfig", "RobertaPreLayerNormForCausalLM", {"num_hidden_layers": 6,
+        "is_decoder": True, "vocab_size": 32000}, language(448)),
 }
 CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute their loss only where asked
 
@@ -295,7 +388,7 @@ CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute t
 def transformers(name):
     import transformers as library
     kind, model, said, inputs = TRANSFORMERS[name]
-    config = getattr(library, kind)(**said)
+    config = getattr(library, kind)(**copy.deepcopy(said))  # some change what they are given
     config.use_cache = False
     made = getattr(library, model)(config)
     if model in CONTRASTIVE:
