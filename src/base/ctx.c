@@ -67,6 +67,7 @@ cm__ctx *cm__scratch_new(cm__ctx *parent)
     cm__defer(parent, release_scratch, held);
     *held = cm__ctx_new(NULL);
     if (!*held) cm__fail(parent, CM_ERR_MEMORY, "out of memory");
+    (*held)->diag = parent->diag;
     (*held)->parent = parent;
     (*held)->held = held;
     return *held;
@@ -257,6 +258,7 @@ void cm__fail(cm__ctx *ctx, cm_status status, const char *format, ...)
 void cm__pass_on(cm__ctx *ctx, cm_status status)
 {
     if (!status) return;
+    while (ctx->parent) ctx = ctx->parent;
     ctx->status = status;
     longjmp(ctx->trap, 1);
 }

@@ -10,10 +10,13 @@
 
 #include <string.h>
 
+#define SEVERAL (-1)
+
 typedef struct comparing {
     const cm_graph *g;
     const int32_t  *part;
     int32_t        *place; /* per node: its number among the nodes of its part */
+    int32_t        *reader; /* per tensor: the part that reads it, plus 1; SEVERAL: more than one, 0: none */
     uint64_t       *hash;  /* per part */
 } comparing;
 
@@ -39,14 +42,15 @@ static void mix_attributes(uint64_t *hash, const cm_node *n)
     }
 }
 
-/* Where a tensor comes from, seen from a part: tensors made before all layers and leaves that all layers share are
-   told apart by their numbers, parameters of a layer only by their shapes. */
+/* Where a tensor comes from, seen from a part: tensors made before all layers and leaves that several layers share are
+   told apart by their numbers, leaves of one layer only by their shapes. */
 static void mix_origin(const comparing *c, uint64_t *hash, int32_t tensor, int32_t part)
 {
     const cm_tensor *x = cm__t(c->g, tensor);
     int32_t          from = x->producer;
     if (from < 0) {
-        mix(hash, x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_STATE ? 0 : (uint64_t)tensor);
+        bool own = x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_STATE || c->reader[tensor] == part + 1;
+        mix(hash, own ? 0 : (uint64_t)tensor);
         return;
     }
     bool outside = c->part[from] == 0;
@@ -79,14 +83,33 @@ static void mix_node(const comparing *c, int32_t node)
     for (int32_t i = 0; i < n->n_outputs; i++) mix_tensor(c, hash, n->outputs[i], part);
 }
 
+static void find_readers(cm__ctx *ctx, comparing *c)
+{
+    c->reader = cm__alloc_array(ctx, (size_t)c->g->n_tensors + 1, sizeof *c->reader);
+    for (int32_t i = 0; i < c->g->n_nodes; i++)
+        for (int32_t k = 0; k < c->g->nodes[i].n_inputs; k++) {
+            int32_t tensor = c->g->nodes[i].inputs[k], part = c->part[i] + 1;
+            if (tensor >= 0) c->reader[tensor] = !c->reader[tensor] || c->reader[tensor] == part ? part : SEVERAL;
+        }
+}
+
 static void hash_parts(cm__ctx *ctx, comparing *c, int32_t parts)
 {
     int32_t *seen = cm__alloc_array(ctx, (size_t)parts + 1, sizeof *seen);
     c->place = cm__alloc_array(ctx, (size_t)c->g->n_nodes + 1, sizeof *c->place);
     c->hash = cm__alloc_array(ctx, (size_t)parts + 1, sizeof *c->hash);
+    find_readers(ctx, c);
     for (int32_t i = 0; i < c->g->n_nodes; i++) c->place[i] = seen[c->part[i]]++;
     for (int32_t i = 0; i < c->g->n_nodes; i++)
         if (c->g->nodes[i].phase != CM_UPDATE) mix_node(c, i);
+}
+
+static const int32_t *next_nodes(cm__ctx *ctx, const cm__twins *t, const cm_graph *g, const int32_t *part)
+{
+    int32_t *next = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *next);
+    next[g->n_nodes] = g->n_nodes;
+    for (int32_t i = g->n_nodes - 1; i >= 0; i--) next[i] = cm__twin_count(t, g, part, i) ? i : next[i + 1];
+    return next;
 }
 
 const cm__twins *cm__twins_of(cm__ctx *ctx, const cm_graph *step)
@@ -107,5 +130,6 @@ const cm__twins *cm__twins_of(cm__ctx *ctx, const cm_graph *step)
     cm__scratch_free(scratch);
     t->of = of;
     t->count = count;
+    t->next = next_nodes(ctx, t, step, c.part);
     return t;
 }

@@ -13,6 +13,7 @@
 typedef struct cm__twins {
     const int32_t *of;    /* per part (cm__part_map()): the first part with the same nodes, which stands for it */
     const int32_t *count; /* per part: how many parts it stands for, itself included; 0: another one stands for it */
+    const int32_t *next;  /* per node: the first from it on that counts (cm__twin_count()) */
     bool           any;   /* some part stands for another one */
 } cm__twins;
 
@@ -23,6 +24,12 @@ const cm__twins *cm__twins_of(cm__ctx *ctx, const cm_graph *step);
 static inline int32_t cm__twin_count(const cm__twins *twins, const cm_graph *g, const int32_t *part, int32_t node)
 {
     return twins && g->nodes[node].phase != CM_UPDATE ? twins->count[part[node]] : 1;
+}
+
+/* The next node that counts, after the given one; -1: the first one. The graph's node count: there is none. */
+static inline int32_t cm__twin_next(const cm__twins *twins, int32_t node)
+{
+    return twins ? twins->next[node + 1] : node + 1;
 }
 
 #endif

@@ -252,7 +252,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         predict_divided(p, step, device, o, loading->together);
     } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
-        predict_by_execution(p, step, device, loading->together, &(cm__prepared){0});
+        predict_by_execution(p, step, device, loading->together, prepared);
         cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, common, &p->info, &timed);

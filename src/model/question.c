@@ -45,7 +45,7 @@ struct cm_step {
 
 /* ---- construction ------------------------------------------------------------------------------------------------ */
 
-static bool divides_batches(const cm_device *device, cm_runtime runtime)
+bool cm__divides_batches(const cm_device *device, cm_runtime runtime)
 {
     cm_style style = cm_device_get_info(device)->style;
     return (style == CM_STYLE_BSP || style == CM_STYLE_STREAMING) && cm__execution_applies(device, runtime);
@@ -147,7 +147,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         s->shared.graph = s->loaded[1];
     }
     warn_of_options(s, model, asked);
-    s->divides = divides_batches(device, options->runtime);
+    s->divides = cm__divides_batches(device, options->runtime);
     check_operators(s);
     check_plan(s);
     make_footprint(s);

@@ -26,6 +26,9 @@ typedef struct cm__shared_step {
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
 
+/* True: the device divides a batch by its own rules, so that the memory of one chip does not depend on a plan. */
+bool cm__divides_batches(const cm_device *device, cm_runtime runtime);
+
 /* The most bytes of a memory with this capacity that the runtime's allocator can have reserved. */
 double cm__step_allocatable(const cm_step *step, double capacity_bytes);
 

@@ -91,17 +91,10 @@ static void list_tensors(cm__model *m)
             m->middle[m->n_middle++] = g->nodes[i].outputs[0];
 }
 
-cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
-                         cm_runtime runtime)
+cm__model *cm__model_of_step(cm__ctx *ctx, const cm_graph *step, cm_runtime runtime)
 {
-    cm__model       *m = cm__alloc(ctx, sizeof *m);
-    const cm_memory *main = cm_device_main_memory(device);
-    *m = (cm__model){.ctx = ctx, .device = device, .fabric = fabric, .step = step, .runtime = runtime};
-    if (!main || !main->capacity_bytes.known)
-        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
-    m->reserve_bytes = cm__library_bytes(device, runtime);
-    m->capacity_bytes = cm__allocatable_bytes(device, runtime, step, main->capacity_bytes.value);
-    m->whole = cm__execution_applies(device, runtime);
+    cm__model *m = cm__alloc(ctx, sizeof *m);
+    *m = (cm__model){.ctx = ctx, .step = step, .runtime = runtime};
     m->part = cm__part_map(ctx, step);
     m->units = cm__units_of(ctx, step);
     if (cm__is_pytorch(runtime)) find_kept(m);
@@ -109,6 +102,28 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
     find_bytes(m);
     list_tensors(m);
     return m;
+}
+
+cm__model *cm__model_on(cm__ctx *ctx, const cm__model *step, const cm_device *device, const cm_fabric *fabric)
+{
+    cm__model       *m = cm__alloc(ctx, sizeof *m);
+    const cm_memory *main = cm_device_main_memory(device);
+    *m = *step;
+    m->ctx = ctx;
+    m->device = device;
+    m->fabric = fabric;
+    if (!main || !main->capacity_bytes.known)
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
+    m->reserve_bytes = cm__library_bytes(device, m->runtime);
+    m->capacity_bytes = cm__allocatable_bytes(device, m->runtime, m->step, main->capacity_bytes.value);
+    m->whole = cm__execution_applies(device, m->runtime);
+    return m;
+}
+
+cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
+                         cm_runtime runtime)
+{
+    return cm__model_on(ctx, cm__model_of_step(ctx, step, runtime), device, fabric);
 }
 
 /* ---- layers ----------------------------------------------------------------------------------------------------- */
@@ -210,6 +225,25 @@ static int32_t *recent_of(cm__model *m, const cm_plan *p, int64_t micro_batch)
     return &m->recent[key * 0x9e3779b97f4a7c15u >> 32 & (CM__RECENT - 1)];
 }
 
+static cm__cost cost_of(cm__model *m, cm__step_model *s, const cm_plan *p, int64_t micro_batch)
+{
+    cm__ctx   *scratch = cm__scratch_new(m->ctx);
+    cm__timed *timed = cm__alloc_array(scratch, (size_t)s->calls->n_calls, sizeof *timed);
+    cm__cost   c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = p->cp,
+                    .samples = (double)micro_batch / p->cp};
+    c.parts = cm__parts_new(scratch, s, m->fabric, (double)micro_batch, p->cp, timed);
+    add_part(&c.first, &c.parts.all[0], 1);
+    add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
+    for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
+    add_repeated(m, s, timed, &c);
+    add_memory(m, s, &c);
+    c.parts.all = NULL;
+    c.parts.gradients = NULL;
+    c.parts.count = c.parts.n_gradients = 0;
+    cm__scratch_free(scratch);
+    return c;
+}
+
 int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
 {
     cm_plan  at = *plan, *p = &at;
@@ -219,15 +253,7 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
     if (*recent && is_cost(&m->costs[*recent - 1], p, samples)) return *recent - 1;
     for (int32_t i = m->n_costs - 1; i >= 0; i--)
         if (is_cost(&m->costs[i], p, samples)) return (*recent = i + 1) - 1;
-    cm__step_model *s = step_for(m, p);
-    cm__timed      *timed = cm__alloc_array(m->ctx, (size_t)s->calls->n_calls, sizeof *timed);
-    cm__cost        c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = cp, .samples = samples};
-    c.parts = cm__parts_new(m->ctx, s, m->fabric, (double)micro_batch, cp, timed);
-    add_part(&c.first, &c.parts.all[0], 1);
-    add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
-    for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
-    add_repeated(m, s, timed, &c);
-    add_memory(m, s, &c);
+    cm__cost c = cost_of(m, step_for(m, p), p, micro_batch);
     m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
     m->costs[m->n_costs] = c;
     *recent = m->n_costs + 1;

@@ -145,9 +145,10 @@ static void predict_several(counting *c, cm__finding *finding, cm__count *count)
 void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *options,
                        cm__plan_shared *shared, cm__count *counts, int32_t n_counts)
 {
-    counting          c = {.ctx = ctx, .m = cm__model_for(ctx, forward, device, options, shared)};
+    cm__ctx          *scratch = cm__scratch_new(ctx);
+    counting          c = {.ctx = ctx, .m = cm__model_for(scratch, forward, device, options, shared)};
     cm_search_options o = *options;
-    cm__finding       finding = {.ctx = ctx, .o = &o, .forward = forward, .device = device, .m = c.m,
+    cm__finding       finding = {.ctx = scratch, .o = &o, .forward = forward, .device = device, .m = c.m,
                                  .iterations = 1, .usd_s = NAN, .watts = NAN};
     c.native = cm__model_runs_operators(c.m);
     for (cm__model *m = c.m; m; m = m->sharded) m->usual = true;
@@ -162,4 +163,5 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
         else predict_best(&c, &finding, &counts[i]);
         if (!counts[i].fits) counts[i].reason = reason_of(&c, o.devices, o.global_batch);
     }
+    cm__scratch_free(scratch);
 }

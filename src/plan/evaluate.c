@@ -157,6 +157,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .longest_comm_s = each * comm_time(&layer) + comm_time(edge) + (one ? comm_time(&c->last) : 0),
                      .exchange_bytes = one ? 0 : layer.boundary_bytes,
                      .update_host_s = c->parts.update_host_s,
+                     .first_parameters = c->first.parameters,
                      .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
@@ -245,14 +246,42 @@ uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
     return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has no interleaving */
 }
 
-static void try_plan(const cm__model *m, const place_memory *h, const cm__stages *st, const cm__waits *w,
-                     const cm_plan *p, uint64_t index, cm__score *score, void *user, cm__best *best)
+/* What all choices of a place share, for one step. */
+typedef struct at_place {
+    const cm__model *m;
+    const cm__cost  *c;
+    cm_plan          plan;
+    cm__stages       st;
+    place_memory     h;
+    cm__waits        w;
+    bool             has_waits; /* false: not computed yet, because no plan has fitted the memory so far */
+} at_place;
+
+/* zero: FSDP's modules take time of the host if it shards weights. */
+static at_place place_of(const cm__model *m, int32_t cost, cm_plan plan, int32_t zero)
 {
-    double peak = peak_of(m, h, p);
+    at_place at = {.m = m, .c = &m->costs[cost], .plan = plan};
+    at.plan.zero = zero;
+    at.st = stages_of(m, at.c, &at.plan);
+    at.h = memory_at(m, at.c, &at.plan, &at.st);
+    return at;
+}
+
+static const cm__waits *waits_of(at_place *at)
+{
+    if (!at->has_waits) at->w = cm__waits_new(&at->c->parts, &at->st, &at->plan, at->m->fabric);
+    at->has_waits = true;
+    return &at->w;
+}
+
+static void try_plan(at_place *at, const cm_plan *p, uint64_t index, cm__score *score, void *user, cm__best *best)
+{
+    const cm__model *m = at->m;
+    double           peak = peak_of(m, &at->h, p);
     best->evaluated++;
     take_less(&best->least_bytes, peak);
     if (peak > m->capacity_bytes) return;
-    cm__iteration it = cm__iterate(st, w, p, m->runtime == CM_RUNTIME_MEGATRON);
+    cm__iteration it = cm__iterate(&at->st, waits_of(at), p, m->runtime == CM_RUNTIME_MEGATRON);
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
                          .peak_bytes = peak, .tight = peak > SURE * m->capacity_bytes, .index = index};
     if (isinf(new.score)) { /* longer than the time limit */
@@ -264,26 +293,6 @@ static void try_plan(const cm__model *m, const place_memory *h, const cm__stages
     if (best->count == CM__KEPT && !before(&new, &best->list[CM__KEPT - 1])) return;
     new.plan = *p;
     add(best, &new);
-}
-
-/* What all choices of a place share, for one step. */
-typedef struct at_place {
-    const cm__model *m;
-    cm__stages       st;
-    cm__waits        w;
-    place_memory     h;
-} at_place;
-
-/* zero: FSDP's modules take time of the host if it shards weights. */
-static at_place place_of(const cm__model *m, int32_t cost, cm_plan plan, int32_t zero)
-{
-    const cm_plan  *p = &plan;
-    plan.zero = zero;
-    const cm__cost *c = &m->costs[cost];
-    at_place        at = {.m = m, .st = stages_of(m, c, p)};
-    at.w = cm__waits_new(&c->parts, &at.st, p, m->fabric);
-    at.h = memory_at(m, c, p, &at.st);
-    return at;
 }
 
 /* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of
@@ -309,7 +318,6 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
 {
     cm_plan  p = place->plan;
     int32_t  sharded = m->sharded ? place->sharded : place->cost;
-    at_place at[4] = {place_of(m, place->cost, p, 0)};
     unsigned early = overlaps(m, &p);
     bool     offloads = !m->usual && !shards_states_only(m);
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
@@ -319,24 +327,23 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
                                          .index = index, .plan = p});
         return;
     }
-    at[1] = at[2] = at[0];
+    at_place plain = place_of(m, place->cost, p, 0), gradients, weights, *at[4] = {&plain, &plain, &plain, &plain};
     if (stages_of_zero(m, &p) > 2) {
-        if (m->sharded) at[2] = place_of(m->sharded, sharded, p, 2);
-        at[3] = place_of(m->sharded ? m->sharded : m, sharded, p, 3);
+        if (m->sharded) gradients = place_of(m->sharded, sharded, p, 2), at[2] = &gradients;
+        weights = place_of(m->sharded ? m->sharded : m, sharded, p, 3), at[3] = &weights;
     }
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
         if (v == 0 ? p.pp == 1 || m->usual : !pieces_fit(m, &p, v)) continue;
         p.gpipe = v == 0;
         p.interleave = v ? v : 1;
         for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
-            const at_place *here = &at[p.zero];
             for (unsigned choice = 0; choice < 8 * early; choice++) {
                 if (!offloads && choice & 7) continue;
                 p.offload_optimizer = choice & 1;
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;
                 p.overlap = choice & 8;
-                try_plan(here->m, &here->h, &here->st, &here->w, &p, index++, score, user, best);
+                try_plan(at[p.zero], &p, index++, score, user, best);
             }
         }
     }

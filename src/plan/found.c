@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found.c - predict one plan in full, exactly as `predict` does when it is given that plan. */
 #include <math.h>
+#include "graph/plan_counts.h"
 #include "model/execution/execution.h"
 #include "model/question.h"
 #include "plan/search.h"
@@ -29,20 +30,26 @@ static const cm_graph *step_of(cm__ctx *ctx, const cm_graph *forward, const cm_t
     return step;
 }
 
+static cm__model *model_with(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_search_options *o,
+                             cm_runtime runtime, cm__plan_shared *shared)
+{
+    const cm__model *known = shared ? cm__shared_model(shared, step, runtime) : NULL;
+    cm__model       *m = known ? cm__model_on(ctx, known, device, o->fabric)
+                               : cm__model_new(ctx, step, device, o->fabric, runtime);
+    m->shared = shared;
+    m->async_tensor = o->async_tensor;
+    return m;
+}
+
 cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
                          cm__plan_shared *shared)
 {
     cm_runtime       runtime = cm__runtime_on(device, o->runtime);
     cm_train_options plain = train_for(ctx, device, &o->train, &(cm_plan){0}, runtime);
     cm_train_options sharded = train_for(ctx, device, &o->train, &(cm_plan){.zero = 3}, runtime);
-    cm__model       *m = cm__model_new(ctx, step_of(ctx, forward, &plain, shared), device, o->fabric, runtime);
-    m->shared = shared;
-    m->async_tensor = o->async_tensor;
-    if (sharded.master != plain.master) {
-        m->sharded = cm__model_new(ctx, step_of(ctx, forward, &sharded, shared), device, o->fabric, runtime);
-        m->sharded->shared = shared;
-        m->sharded->async_tensor = o->async_tensor;
-    }
+    cm__model       *m = model_with(ctx, step_of(ctx, forward, &plain, shared), device, o, runtime, shared);
+    if (sharded.master != plain.master)
+        m->sharded = model_with(ctx, step_of(ctx, forward, &sharded, shared), device, o, runtime, shared);
     return m;
 }
 
@@ -98,15 +105,19 @@ static const cm__common *find_common(void *user)
     return cm__shared_common(w->f->m->shared, w->step, w->f->device, w->f->m->runtime, w->plan);
 }
 
-/* What other devices use for the same plan. Devices with execution rules of their own have no kernel calls, and others
-   than GPUs and the like divide batches themselves. */
+/* What other devices use for the same plan. Devices with execution rules of their own have no kernel calls. Those that
+   divide batches themselves have the memory of one chip, whatever the plan is. */
 static cm__shared_step shared_for(wanting *w)
 {
     const cm__finding *f = w->f;
     cm__plan_shared   *all = f->m->shared;
     cm__shared_step    shared = {.forward = f->forward, .graph = w->step, .model = f->o->model};
-    if (!all || cm_device_get_info(f->device)->style != CM_STYLE_KERNELS) return shared;
-    shared.like = cm__shared_memory(all, w->step, f->device, f->m->runtime, w->plan);
+    cm_plan            one_chip = {0};
+    if (!all) return shared;
+    cm__plan_fill(f->ctx, &one_chip);
+    bool divides = cm__divides_batches(f->device, f->m->runtime);
+    shared.like = cm__shared_memory(all, w->step, f->device, f->m->runtime, divides ? &one_chip : w->plan);
+    if (cm_device_get_info(f->device)->style != CM_STYLE_KERNELS) return shared;
     if (cm__execution_applies(f->device, f->m->runtime)) return shared;
     shared.find_common = find_common;
     shared.user = w;

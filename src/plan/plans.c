@@ -15,7 +15,7 @@
 #include "plan/ranks.h"
 #include "model/by_length.h"
 #include "model/question.h"
-#include "plan/search.h"
+#include "plan/timing.h"
 
 #define SHOWN 10
 #define THREADS_MAX 256
@@ -109,31 +109,11 @@ static void enumerate(searching *s)
                  s->o->devices, s->m->heads, (long long)s->m->tokens, s->m->layers, (long long)s->o->global_batch);
 }
 
-/* True: not even one layer fits. Activations grow with the samples, so testing one sample is enough. */
-static bool too_large(cm__model *m, const cm_plan *p)
-{
-    if (m->whole) return false;
-    int32_t one = cm__cost_at(m, p, 1, 1); /* may reallocate the costs */
-    bool    here = m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > m->capacity_bytes;
-    return here && (!m->sharded || too_large(m->sharded, p));
-}
-
-/* Each rank times and evaluates the places of every n-th combination of micro-batch and device count. */
 static void time_places(searching *s)
 {
-    int32_t share = cm__rank(s->ranks), shares = cm__rank_count(s->ranks), key = -1;
-    cm_plan last = {0};
-    for (int32_t i = 0; i < s->n_places && !stopped(s); i++) {
-        const cm_plan *p = &s->places[i].plan;
-        bool           same = p->tp == last.tp && p->cp == last.cp && p->ep == last.ep && p->pp == last.pp &&
-                    p->micro_batch == last.micro_batch && p->sequence_parallel == last.sequence_parallel;
-        if (!same) key++;
-        last = *p;
-        if (key % shares != share) continue;
-        bool none = too_large(s->m, p);
-        s->places[i].cost = none ? CM__TOO_LARGE : cm__cost_at(s->m, p, p->micro_batch, p->cp);
-        if (s->m->sharded && !none) s->places[i].sharded = cm__cost_at(s->m->sharded, p, p->micro_batch, p->cp);
-    }
+    cm__time_places(s->ctx, &(cm__timing){.m = s->m, .forward = s->forward, .device = s->device, .o = s->o,
+                                          .places = s->places, .n_places = s->n_places, .share = cm__rank(s->ranks),
+                                          .shares = cm__rank_count(s->ranks)});
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */

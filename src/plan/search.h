@@ -14,11 +14,13 @@
 #include "model/memory/footprint.h"
 #include "model/parallel/iteration.h"
 
-/* shared.c: step graphs and kernel calls that searches on several devices share, also in several threads. Both
+/* shared.c: step graphs and kernel calls that searches on several devices share, also in several threads. The
    functions return NULL if an object could not be made; then the caller makes its own and reports the failure. */
 typedef struct cm__plan_shared cm__plan_shared;
 cm__plan_shared  *cm__plan_shared_new(cm__ctx *ctx);
 const cm_graph   *cm__shared_graph(cm__plan_shared *shared, const cm_graph *forward, const cm_train_options *train);
+/* The part of a model that does not depend on the device, for cm__model_on(). */
+const struct cm__model *cm__shared_model(cm__plan_shared *shared, const cm_graph *graph, cm_runtime runtime);
 /* The step with a fused loss, of a graph of cm__shared_graph(). */
 cm__lean_graph   *cm__shared_lean(cm__plan_shared *shared, const cm_graph *graph);
 /* The memory of a plan on some device with the same runtime, for cm__footprint_new_like(). */
@@ -42,7 +44,7 @@ typedef struct cm__cost {
     /* activations per layer: all, those that selective recomputation keeps, the layer's input */
     double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
-    cm__parts parts;
+    cm__parts parts; /* without the parts and the gradients themselves: estimates assume equal layers */
 } cm__cost;
 
 #define CM__RECENT 256
@@ -110,6 +112,9 @@ typedef struct cm__best {
 /* costs.c */
 cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_fabric *fabric,
                          cm_runtime runtime);
+/* The same in two steps: the part that does not depend on the device, which must outlive the model, and the model. */
+cm__model *cm__model_of_step(cm__ctx *ctx, const cm_graph *step, cm_runtime runtime);
+cm__model *cm__model_on(cm__ctx *ctx, const cm__model *step, const cm_device *device, const cm_fabric *fabric);
 int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp);
 
 /* space.c: gives every place to `visit`, in a fixed order. */

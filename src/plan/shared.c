@@ -24,6 +24,13 @@ typedef struct shared_graph {
     bool             ready; /* false: a thread makes it */
 } shared_graph;
 
+typedef struct shared_model {
+    cm__ctx         *ctx; /* NULL: it could not be made */
+    const cm__model *model;
+    const cm_graph  *graph;
+    cm_runtime       runtime;
+} shared_model;
+
 typedef struct shared_calls {
     cm__ctx        *ctx; /* NULL: they could not be made */
     const cm_graph *graph;
@@ -49,6 +56,7 @@ typedef struct shared_memory {
 } shared_memory;
 
 #define GRAPHS_MAX 64
+#define MODELS_MAX 64
 #define MEMORIES_MAX 512
 #define CALLS_MAX 1024
 
@@ -59,7 +67,8 @@ struct cm__plan_shared {
     shared_graph    graphs[GRAPHS_MAX];
     shared_calls    calls[CALLS_MAX];
     shared_memory   memories[MEMORIES_MAX];
-    int32_t         n_graphs, n_calls, n_memories;
+    shared_model    models[MODELS_MAX];
+    int32_t         n_graphs, n_calls, n_memories, n_models;
 };
 
 static void release(void *object)
@@ -67,6 +76,7 @@ static void release(void *object)
     cm__plan_shared *s = object;
     for (int32_t i = 0; i < s->n_calls; i++)
         if (s->calls[i].ctx) cm__ctx_free(s->calls[i].ctx);
+    for (int32_t i = 0; i < s->n_models; i++) cm__ctx_free(s->models[i].ctx);
     for (int32_t i = 0; i < s->n_memories; i++) cm_footprint_free(s->memories[i].footprint);
     for (int32_t i = 0; i < s->n_graphs; i++) {
         if (s->graphs[i].has_lean) cm__lean_graph_free(&s->graphs[i].lean);
@@ -157,6 +167,41 @@ cm__lean_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
     return found;
 }
 
+/* Under the lock. Objects of other graphs are not kept: a later graph may have the address of one that was freed. */
+static bool is_known(const cm__plan_shared *s, const cm_graph *graph)
+{
+    for (int32_t i = 0; i < s->n_graphs; i++)
+        if (s->graphs[i].ready && s->graphs[i].graph == graph) return true;
+    return false;
+}
+
+static void make_model(shared_model *m)
+{
+    m->ctx = cm__ctx_new(NULL);
+    if (!m->ctx) return;
+    if (setjmp(m->ctx->trap)) {
+        cm__ctx_free(m->ctx);
+        m->ctx = NULL;
+        return;
+    }
+    m->model = cm__model_of_step(m->ctx, m->graph, m->runtime);
+}
+
+/* Made under the lock: it takes little time. */
+const cm__model *cm__shared_model(cm__plan_shared *s, const cm_graph *graph, cm_runtime runtime)
+{
+    int32_t i = 0;
+    pthread_mutex_lock(&s->lock);
+    while (i < s->n_models && !(s->models[i].graph == graph && s->models[i].runtime == runtime)) i++;
+    if (i == s->n_models && i < MODELS_MAX && is_known(s, graph)) {
+        s->models[s->n_models++] = (shared_model){.graph = graph, .runtime = runtime};
+        make_model(&s->models[i]);
+    }
+    const cm__model *found = i < s->n_models && s->models[i].ctx ? s->models[i].model : NULL;
+    pthread_mutex_unlock(&s->lock);
+    return found;
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------------- */
 
 /* The plan divides the same pieces. */
@@ -202,7 +247,7 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *s, const cm_graph *graph,
                                 .math = cm__attention_math(graph, device, runtime)};
     pthread_mutex_lock(&s->lock);
     const shared_memory *like = nearest_memory(s, &want);
-    if (!is_memory(like, &want) && s->n_memories < MEMORIES_MAX) {
+    if (!is_memory(like, &want) && s->n_memories < MEMORIES_MAX && is_known(s, graph)) {
         shared_memory *new = &s->memories[s->n_memories++];
         *new = want;
         if (like) wait_for(s, &like->ready);
@@ -246,10 +291,12 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo,
         c->ctx = NULL;
         return;
     }
-    c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo,
-                                   like ? &like->common : NULL, twins);
-    if (!c->common.layering) c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls,
-                                              twins && like ? like->common.layering : NULL);
+    if (like && !c->once && same_layers(like, c)) c->common = cm__common_like(c->ctx, &like->common, &c->plan);
+    if (!c->common.calls)
+        c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo,
+                                       like ? &like->common : NULL, twins);
+    if (!c->common.layering)
+        c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls, like ? like->common.layering : NULL);
 }
 
 /* Under the lock. NULL: the graph is not one of cm__shared_graph(). */
@@ -265,15 +312,27 @@ static bool is_calls(const shared_calls *a, const shared_calls *want)
     return a && same_layers(a, want) && same_update(a, want);
 }
 
-/* Under the lock. The calls themselves; otherwise the first from which they can be made; NULL: none. */
+/* How much calls have in common with those of another plan: all layers, the parameters of a device, or at least which
+   tensors are divided and whether experts are. */
+static int likeness(const shared_calls *a, const shared_calls *b)
+{
+    const cm_plan *x = &a->plan, *y = &b->plan;
+    if (same_layers(a, b)) return 4;
+    if (x->tp == y->tp && x->ep == y->ep) return 3;
+    return ((x->tp > 1) == (y->tp > 1)) + ((x->ep > 1) == (y->ep > 1));
+}
+
+/* Under the lock. The calls themselves; otherwise those from which they can be made most easily; NULL: none. */
 static shared_calls *nearest_calls(cm__plan_shared *s, const shared_calls *want)
 {
     shared_calls *like = NULL;
+    int           best = -1;
     for (int32_t i = 0; i < s->n_calls; i++) {
         shared_calls *c = &s->calls[i];
         if (!same_calls(c, want)) continue;
         if (is_calls(c, want)) return c;
-        if (!like && (want->once || same_layers(c, want))) like = c;
+        int alike = likeness(c, want);
+        if (alike > best) like = c, best = alike;
     }
     return like;
 }
@@ -289,7 +348,7 @@ static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, c
                                   .async_tensor = plan->async_tensor}}; /* the same for all plans of a search */
     pthread_mutex_lock(&s->lock);
     shared_calls *found = nearest_calls(s, &want);
-    if (!is_calls(found, &want) && s->n_calls < CALLS_MAX) {
+    if (!is_calls(found, &want) && s->n_calls < CALLS_MAX && is_known(s, graph)) {
         const cm__twins *twins = once ? twins_of(s, graph) : NULL;
         shared_calls    *like = once && !twins ? NULL : found, *new = &s->calls[s->n_calls++];
         *new = want;

@@ -61,11 +61,33 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
     return d->n_calls++;
 }
 
+/* Calls as the rules make them. Plans differ in how they divide these. */
+typedef struct cm__undivided {
+    cm__sized_call *calls;
+    int32_t        *of;   /* per entry of the dispatch's `of` */
+    int32_t        *last; /* per divided call: the undivided one that it was last made from */
+    int32_t         n_calls, cap_calls, cap_of, cap_last;
+} cm__undivided;
+
+static void keep_undivided(cm__dispatch *d, const cm__sized_call *call, int32_t divided)
+{
+    cm__undivided *u = d->undivided;
+    while (divided >= u->cap_last) u->last = cm__grow(d->ctx, u->last, u->cap_last, &u->cap_last, sizeof *u->last);
+    int32_t *last = &u->last[divided];
+    if (*last >= u->n_calls || memcmp(&u->calls[*last], call, sizeof *call) != 0) {
+        u->calls = cm__grow_unset(d->ctx, u->calls, u->n_calls, &u->cap_calls, sizeof *u->calls, FIRST_CALLS);
+        u->calls[*last = u->n_calls++] = *call;
+    }
+    u->of = cm__grow(d->ctx, u->of, d->n_of, &u->cap_of, sizeof *u->of);
+    u->of[d->n_of] = *last;
+}
+
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 {
     cm__sized_call part = *call;
     if (d->shards.split) cm__shard_call(d, node, &part);
     int32_t i = intern(d, &part);
+    if (d->undivided) keep_undivided(d, call, i);
     d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
     d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
     d->of[d->n_of] = i;
@@ -91,21 +113,45 @@ static void dispatch_plain(cm__dispatch *d, int32_t node)
     if (!d->g->nodes[node].view || d->strides->copied[node]) cm__dispatch_one(d, node);
 }
 
+static void begin_update(cm__dispatch *d, int32_t node)
+{
+    if (d->calls_before >= 0 || d->g->nodes[node].phase != CM_UPDATE) return;
+    d->calls_before = d->n_calls;
+    d->of_before = d->n_of;
+}
+
 /* Nodes of the update come last; they are part of no chain. */
 static void one_by_one(cm__dispatch *d, int32_t first)
 {
     void (*one)(cm__dispatch *, int32_t) = d->runtime == CM_RUNTIME_MEGATRON ? cm__dispatch_megatron : dispatch_plain;
     bool              joins = d->g->fused_kernels || cm__is_megatron_core(d->runtime, d->g->software);
     const cm__fusing *chains = joins && !first ? cm__chains_of(d) : NULL;
-    for (int32_t i = first; i < d->g->n_nodes; i++) {
-        if (d->calls_before < 0 && d->g->nodes[i].phase == CM_UPDATE) {
-            d->calls_before = d->n_calls;
-            d->of_before = d->n_of;
-        }
-        if (!cm__twin_count(d->twins, d->g, d->g->part, i)) continue;
+    for (int32_t i = cm__twin_next(d->twins, first - 1); i < d->g->n_nodes; i = cm__twin_next(d->twins, i)) {
+        begin_update(d, i);
         if (chains && chains->kernel[i] == i) cm__dispatch_chain(chains, i);
         else if (!chains || chains->kernel[i] < 0) one(d, i);
     }
+}
+
+static int32_t context_of(const cm__dispatch *d) { return d->shards.cp > 1 ? d->shards.cp : 1; }
+
+/* True: the rules make the same calls for both plans, before they are divided. The rules themselves depend on whether
+   experts are divided (routing.c) and, if attention is not fused, on context parallelism (math_attention.c). */
+static bool same_undivided(const cm__dispatch *a, const cm__dispatch *b)
+{
+    return a->twins == b->twins && a->math == b->math && (a->shards.ep > 1) == (b->shards.ep > 1) &&
+           (!a->math || context_of(a) == context_of(b));
+}
+
+/* Divides the calls of another plan anew: a fraction of the work of the rules. */
+static void divide_again(cm__dispatch *d, const cm__dispatch *other)
+{
+    const cm__undivided *u = other->undivided;
+    for (int32_t i = 0; i < other->n_of; i++) {
+        begin_update(d, other->node[i]);
+        cm__dispatch_add(d, other->node[i], u ? &u->calls[u->of[i]] : &other->calls[other->of[i]]);
+    }
+    if (d->g->n_nodes) begin_update(d, d->g->n_nodes - 1);
 }
 
 bool cm__in_nhwc(const cm_graph *g, cm_layout layout)
@@ -132,8 +178,8 @@ cm__dispatch *cm__dispatch_shard(cm__ctx *ctx, const cm_graph *g, cm_layout layo
 
 static cm__strides *placed(const cm__dispatch *d, cm__strides *s)
 {
-    for (int32_t i = 0; i < d->g->n_nodes; i++)
-        if (cm__twin_count(d->twins, d->g, d->g->part, i)) cm__strides_place(s, i);
+    for (int32_t i = cm__twin_next(d->twins, -1); i < d->g->n_nodes; i = cm__twin_next(d->twins, i))
+        cm__strides_place(s, i);
     return s;
 }
 
@@ -162,12 +208,14 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->tf32 = g->precision == CM_PRECISION_TF32;
     d->twins = fuses[runtime] ? NULL : twins;
     d->strides = other ? other->strides : place_all(ctx, d);
-    d->stacks = cm__stacks_of(ctx, g);
+    d->stacks = other ? other->stacks : cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     d->math = math;
     d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);
+    if (d->shards.split && !fuses[runtime]) d->undivided = cm__alloc(ctx, sizeof *d->undivided);
     if (fuses[runtime]) cm__dispatch_fused(d);
+    else if (other && same_undivided(d, other)) divide_again(d, other);
     else one_by_one(d, 0);
     d->works = cm__works_new(ctx);
     return d;
@@ -203,6 +251,7 @@ cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm
     int32_t       first = like->g->n_nodes;
     *d = *like;
     d->ctx = ctx;
+    d->undivided = NULL;
     d->shards = cm__plan_shares(plan) ? cm__shards_like(ctx, like->g, &like->shards, plan) : (cm__shards){0};
     take_layers(d, like);
     while (first > 0 && d->g->nodes[first - 1].phase == CM_UPDATE) first--;

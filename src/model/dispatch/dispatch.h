@@ -58,6 +58,8 @@ typedef struct cm__dispatch {
     uint32_t        n_slots;
     int32_t         cap_hashes;
     struct cm__works *works; /* FLOP and bytes of the calls (works.h) */
+    /* the calls before the plan divides them, per entry of `of`; NULL: the plan divides nothing, or a compiler fuses */
+    struct cm__undivided *undivided;
 } cm__dispatch;
 
 /* Whether images are channels last: as the layout says or, if it is open, as the graph is. */

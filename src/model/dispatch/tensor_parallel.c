@@ -56,13 +56,19 @@ static const bool *split_of(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, c
     return split;
 }
 
+bool cm__same_parameters(const cm__shards *a, const cm__shards *b)
+{
+    return b && a->split && a->split == b->split && a->tp == b->tp && a->ep == b->ep &&
+           a->whole_experts == b->whole_experts;
+}
+
 cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, const cm__shards *other)
 {
     cm__shards s = {.tp = p->tp, .ep = p->ep, .split = split_of(ctx, g, p, other), .in_pieces = p->async_tensor,
                     .routes_behind = p->async_experts,
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1, .whole_experts = cm__whole_experts(p)};
-    s.here = parameters_here(ctx, g, &s);
+    s.here = cm__same_parameters(&s, other) ? other->here : parameters_here(ctx, g, &s);
     s.updated = updated(p);
     s.update = s.updated * s.here;
     return s;

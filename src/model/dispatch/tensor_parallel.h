@@ -14,6 +14,8 @@ bool       cm__plan_shares(const cm_plan *plan);
 cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan, const cm__shards *other);
 /* The same, if the plan divides each layer as that of `like`, which must outlive the result. */
 cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *like, const cm_plan *plan);
+/* True: both give a device the same part of each parameter. b NULL: false. */
+bool       cm__same_parameters(const cm__shards *a, const cm__shards *b);
 
 /* Bytes of a gradient over those of its weight: Megatron-LM accumulates the gradients of bf16 weights in fp32. */
 double cm__gradient_copies(const cm_graph *g, cm_runtime runtime);

@@ -141,9 +141,10 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
-/* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for a
-   piece per node. last: the last node of backward. */
-void cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
+/* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for
+   cm__retained_most() more pieces. last: the last node of backward. */
+void    cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
+int32_t cm__retained_most(const cm_footprint *f);
 
 /* held.c: lengthens the lives of modules' inputs to the end of the module. */
 void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);

@@ -326,7 +326,8 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->units = like->units;
     f->split = like->split;
     f->n_pieces = f->n_whole = like->n_whole;
-    f->pieces = cm__alloc_unset(f->ctx, (size_t)f->n_whole + (size_t)f->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
+    size_t most = (size_t)f->n_whole + (size_t)cm__retained_most(f) + CM__BUFFERS_MAX;
+    f->pieces = cm__alloc_unset(f->ctx, most, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
 }
 

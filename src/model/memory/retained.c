@@ -24,6 +24,8 @@ static bool retains(const cm_footprint *f)
     return frozen_units && g->whole_layers && f->options.plan.zero == 3 && cm__is_pytorch(f->options.runtime);
 }
 
+int32_t cm__retained_most(const cm_footprint *f) { return retains(f) ? f->n_nodes : 0; }
+
 /* Per tensor (by storage): recomputation reads it. */
 static const bool *read_again(cm__ctx *ctx, const cm_graph *g)
 {

@@ -229,7 +229,8 @@ cm_status cm_footprint_simulate(const cm_footprint *f, int64_t batch, cm_memory_
 
 double cm__simulate_slack(const cm_footprint *f)
 {
-    cm__allocator *a = cm__allocator_new(f->ctx, INFINITY);
+    cm__ctx       *scratch = cm__scratch_new(f->ctx);
+    cm__allocator *a = cm__allocator_new(scratch, INFINITY);
     double         requested = 0;
     for (int32_t p = 0; p < f->n_pieces; p++) {
         const cm__piece *x = &f->pieces[p];
@@ -239,5 +240,7 @@ double cm__simulate_slack(const cm_footprint *f)
         requested += bytes;
         cm__allocator_take(a, llround(bytes));
     }
-    return (double)cm__allocator_allocated(a) - requested;
+    double slack = (double)cm__allocator_allocated(a) - requested;
+    cm__scratch_free(scratch);
+    return slack;
 }

@@ -124,6 +124,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         kept = st.parts - (s == 0) - (s == plan->pp - 1);
     }
     st.first_parts = first[1];
+    st.first_parameters = parts->all[0].parameters;
     st.update_s = parts->updated > 0 ? parts->update_s * st.parameters / parts->updated : 0;
     st.update_host_s = parts->update_host_s;
     /* gradients to the host, weights back */
@@ -163,7 +164,7 @@ static cm__sent send_alike(const cm__parts *parts, const cm__stages *st, const c
     double bytes = st->parameters * parts->gradient_bytes, buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
     double time = buckets * cm__comm_time(channel->fabric, channel->operation, channel->group,
                                           bytes / buckets * channel->part);
-    double last = bytes > 0 ? fmin(1, parts->all[0].parameters / st->parameters) : 1;
+    double last = bytes > 0 ? fmin(1, st->first_parameters / st->parameters) : 1;
     return (cm__sent){time, fmax(fmax(last, 1 / buckets) * time, time - st->stretch * st->backward_s)};
 }
 

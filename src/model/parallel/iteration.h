@@ -26,6 +26,7 @@ typedef struct cm__stages {
     /* first stage's time over its device time, which is shorter if the host is slow */
     double  stretch;
     int32_t parts, first_parts;        /* of the slowest and the first stage; first_parts 0: all layers alike */
+    double  first_parameters;          /* of the part before the layers */
 } cm__stages;
 
 /* The time of each communication that a plan needs. */

@@ -47,6 +47,7 @@ static void add_parameter(owning *o, int32_t parameter, int32_t part, double her
 static const double *add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
 {
     size_t tensors = (size_t)g->n_tensors + 1;
+    l->parameters = cm__alloc_array(ctx, (size_t)l->count, sizeof *l->parameters);
     owning o = {.g = g, .l = l, .owner = cm__alloc_array(ctx, tensors, sizeof *o.owner),
                 .on_device = cm__alloc_array(ctx, tensors, sizeof *o.on_device),
                 .alone = g->tuned && !g->joined_adapters};
@@ -60,6 +61,16 @@ static const double *add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__s
     for (int32_t t = 0; t < g->n_tensors; t++)
         l->tensors += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
     return o.on_device;
+}
+
+/* Those of another plan that gives a device the same parts of them. */
+static void take_parameters(cm__layering *l, const cm__layering *other)
+{
+    l->parameters = other->parameters;
+    l->all_parameters = other->all_parameters;
+    l->tied_parameters = other->tied_parameters;
+    l->weight_bytes = other->weight_bytes;
+    l->tensors = other->tensors;
 }
 
 static void add_gradients(cm__ctx *ctx, const cm_graph *g, const double *on_device, cm__layering *l)
@@ -179,14 +190,21 @@ static int32_t input_of(const cm_graph *g, const cm_node *n)
     return n->phase == CM_BACKWARD && n->source >= 0 ? before_casts(g, g->nodes[n->source].inputs[0]) : -1;
 }
 
+static int32_t *none_per_node(cm__ctx *ctx, const cm_graph *g)
+{
+    int32_t *numbers = cm__alloc_unset(ctx, (size_t)g->n_nodes + 1, sizeof *numbers);
+    for (int32_t i = 0; i <= g->n_nodes; i++) numbers[i] = -1;
+    return numbers;
+}
+
 static void find_weight_inputs(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
 {
-    l->weight_input = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->weight_input);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+    l->weight_input = none_per_node(ctx, g);
+    for (int32_t i = cm__twin_next(l->twins, -1); i < g->n_nodes; i = cm__twin_next(l->twins, i)) {
         const cm_node *n = &g->nodes[i], *forward = n->source >= 0 ? &g->nodes[n->source] : n;
         bool           makes = n->phase == CM_BACKWARD && cm__class(forward) == CM_CLASS_GEMM &&
                                !cm__is_input_gradient(n, forward);
-        l->weight_input[i] = makes ? input_of(g, n) : -1;
+        if (makes) l->weight_input[i] = input_of(g, n);
     }
 }
 
@@ -225,12 +243,10 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
 {
     repeating again = {.node = -1};
     int32_t *counted = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *counted), orders[2] = {0};
-    l->gathered_for = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *l->gathered_for);
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+    l->gathered_for = none_per_node(ctx, g);
+    for (int32_t i = cm__twin_next(l->twins, -1); i < g->n_nodes; i = cm__twin_next(l->twins, i)) {
         const cm_node *n = &g->nodes[i];
         bool           back = n->phase == CM_BACKWARD;
-        l->gathered_for[i] = -1;
-        if (!cm__twin_count(l->twins, g, l->part, i)) continue;
         int32_t        tensor = n->view || n->phase == CM_UPDATE ? -1 : summed(g, s, n, counted);
         bool           loss = cm__ops[n->op].shard == CM__SHARD_classes && s->split[n->inputs[0]];
         bool           gathered = reads_gathered(g, s, n);
@@ -253,12 +269,26 @@ static void add_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__l
         if (l->sums[i].input >= 0) l->sums[i].products = counted[l->sums[i].input];
 }
 
+/* The sums depend on which tensors are divided, not on the number of devices that divide them. */
+static void find_sums(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l, const cm__layering *other)
+{
+    const cm__shards *its = other ? other->shards : NULL;
+    if (its && its->tp > 1 && its->split == s->split && its->whole_experts == s->whole_experts) {
+        l->sums = other->sums;
+        l->n_sums = other->n_sums;
+        l->gathered_for = other->gathered_for;
+        l->weight_input = other->weight_input;
+        return;
+    }
+    add_sums(ctx, g, s, l);
+    find_weight_inputs(ctx, g, l);
+}
+
 static void find_attentions(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
 {
-    for (int32_t i = 0; i < g->n_nodes; i++) {
+    for (int32_t i = cm__twin_next(l->twins, -1); i < g->n_nodes; i = cm__twin_next(l->twins, i)) {
         const cm_node *n = &g->nodes[i], *forward = n->source >= 0 ? &g->nodes[n->source] : n;
         if (cm__class(n) != CM_CLASS_ATTENTION || forward->n_inputs < 3) continue;
-        if (!cm__twin_count(l->twins, g, l->part, i)) continue;
         l->attentions = cm__grow(ctx, l->attentions, l->n_attentions, &l->cap_attentions, sizeof *l->attentions);
         l->attentions[l->n_attentions++] = i;
     }
@@ -270,15 +300,17 @@ cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispat
     cm__layering     *l = cm__alloc(ctx, sizeof *l);
     l->count = cm__part_count(g);
     l->part = cm__part_map(ctx, g);
-    l->parameters = cm__alloc_array(ctx, (size_t)l->count, sizeof *l->parameters);
+    l->shards = s;
     l->twins = calls->twins;
-    const double *on_device = add_parameters(ctx, g, s, l);
-    if (!l->twins) add_gradients(ctx, g, on_device, l);
+    if (other && l->twins && cm__same_parameters(s, other->shards)) take_parameters(l, other);
+    else {
+        const double *on_device = add_parameters(ctx, g, s, l);
+        if (!l->twins) add_gradients(ctx, g, on_device, l);
+    }
     if (!other) add_boundaries(ctx, g, l);
     else l->boundaries = other->boundaries, l->n_boundaries = other->n_boundaries;
     add_kept(ctx, g, s, l);
-    if (s->tp > 1) add_sums(ctx, g, s, l);
-    if (s->tp > 1) find_weight_inputs(ctx, g, l);
+    if (s->tp > 1) find_sums(ctx, g, s, l, other);
     if (s->cp > 1) find_attentions(ctx, g, l);
     return l;
 }

@@ -41,6 +41,7 @@ typedef struct cm__layer_parameters {
 typedef struct cm__layering {
     int32_t               count; /* of parts */
     const int32_t        *part;  /* per node */
+    const cm__shards     *shards; /* of the calls */
     const cm__twins      *twins; /* as in the calls: other parts have no sums, no part has gradients; NULL: all have */
     cm__layer_parameters *parameters; /* per part */
     double                all_parameters, tied_parameters, weight_bytes; /* weight_bytes: per parameter */

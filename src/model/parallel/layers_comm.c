@@ -266,10 +266,10 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
     /* phase of the last expert seen in each part, plus 1 */
     int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last);
-    for (int32_t i = 0; i < k->g->n_nodes; i++) {
+    const cm__twins  *twins = k->layering->twins;
+    for (int32_t i = cm__twin_next(twins, -1); i < k->g->n_nodes; i = cm__twin_next(twins, i)) {
         const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
         int32_t        at = k->part[i];
-        if (!cm__twin_count(k->layering->twins, k->g, k->part, i)) continue;
         if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
         double sent = token_bytes(k, forward) * s->imbalance; /* the fullest device receives most */
         if (s->sequence || s->whole_experts) sent /= s->tp;

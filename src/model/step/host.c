@@ -42,6 +42,7 @@ cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_devic
 
 /* Kinds of operators with the same host cost. */
 enum { LINEAR, CONV, NORM, BATCH_NORM, ELEMENTWISE, VIEW, FUSED, KINDS };
+_Static_assert(KINDS == CM__HOST_KINDS, "as many counts as kinds");
 #define COSTS(kind) {"forward-op:" kind, "backward-op:" kind}
 static const struct {
     const char *forward, *backward;
@@ -64,11 +65,6 @@ static int kind_of(const cm_graph *g, const cm_node *n)
     return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm__class(n)];
 }
 
-typedef struct counts {
-    double forward[KINDS], again[KINDS], backward[KINDS]; /* again: recomputed */
-    bool   trains;
-} counts;
-
 /* True: with fused kernels the node is part of the kernel that another one begins. */
 static bool is_inside(const cm_graph *g, const cm_node *n)
 {
@@ -82,10 +78,10 @@ static bool is_inside(const cm_graph *g, const cm_node *n)
 }
 
 /* All backward nodes of one forward operator are one autograd node. */
-static counts count(const cm_graph *g)
+cm__host_counts cm__host_count(const cm_graph *g)
 {
-    counts  c = {0};
-    int32_t last = -1;
+    cm__host_counts c = {.known = true};
+    int32_t         last = -1;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
@@ -117,9 +113,10 @@ static double again_of(const cm_graph *g, cm_runtime runtime)
     return g->tuned ? f->reentrant_frozen_host : f->reentrant_host;
 }
 
-double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g)
+double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
+                     const cm__host_counts *counts)
 {
-    counts c = count(g);
+    cm__host_counts c = counts && counts->known ? *counts : cm__host_count(g);
     double sum = cm__host_update(device, reference, runtime, g);
     for (int k = 0; k < KINDS; k++) {
         double one = cm__host_number(device, reference, runtime, costs[k].forward);

@@ -6,8 +6,18 @@
 #include "device/device.h"
 #include "graph/graph.h"
 
-/* Seconds per step; 0 if neither the profile nor the reference device's has numbers for the runtime. */
-double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *graph);
+/* Operators of a step by kinds that take the host equally long (host.c), in forward, recomputation and backward. */
+#define CM__HOST_KINDS 7
+typedef struct cm__host_counts {
+    double forward[CM__HOST_KINDS], again[CM__HOST_KINDS], backward[CM__HOST_KINDS];
+    bool   known, trains; /* known false: not counted */
+} cm__host_counts;
+cm__host_counts cm__host_count(const cm_graph *graph);
+
+/* Seconds per step; 0 if neither the profile nor the reference device's has numbers for the runtime. counts: of the
+   graph; NULL or not known: they are counted here. */
+double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *graph,
+                     const cm__host_counts *counts);
 
 /* The part that runs once per update, however many micro-batches there are. */
 double cm__host_update(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *graph);

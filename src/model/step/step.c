@@ -45,22 +45,27 @@ cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *
     const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
     return (cm__common){.calls = cm__dispatch_new(ctx, graph, layout_on(first, layout), runtime),
                         .memo = memo,
-                        .reference = id ? cm__device_beside(ctx, first, id) : NULL};
+                        .reference = id ? cm__device_beside(ctx, first, id) : NULL,
+                        .host = cm__host_count(graph)};
 }
 
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like,
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *other,
                               const cm__twins *twins)
 {
-    const char   *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
-    cm__dispatch *calls = like && !twins ? cm__dispatch_like(ctx, like->calls, plan) : NULL;
-    bool          copied = calls;
-    if (!calls) calls = cm__dispatch_twins(ctx, graph, first->layout, runtime, plan, math, twins,
-                                           twins && like ? like->calls : NULL);
-    return (cm__common){.calls = calls,
+    const char *id = cm__n_embedded_kernels ? cm__all_embedded_kernels[0].device : NULL;
+    return (cm__common){.calls = cm__dispatch_twins(ctx, graph, first->layout, runtime, plan, math, twins,
+                                                    other ? other->calls : NULL),
                         .memo = memo,
-                        .layering = copied ? like->layering : NULL,
-                        .reference = id ? cm__device_beside(ctx, first, id) : NULL};
+                        .host = other ? other->host : cm__host_count(graph),
+                        .reference = other ? other->reference : id ? cm__device_beside(ctx, first, id) : NULL};
+}
+
+cm__common cm__common_like(cm__ctx *ctx, const cm__common *like, const cm_plan *plan)
+{
+    cm__common common = *like;
+    common.calls = cm__dispatch_like(ctx, like->calls, plan);
+    return common;
 }
 
 static double scale_of(const cm_number *factor) { return factor->known ? factor->value : 1; }
@@ -124,7 +129,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     double           host_s = graphs ? cm__host_time_graphs(ctx, device, reference, graph, runtime)
                               : runtime == CM_RUNTIME_TORCH_COMPILE
                                   ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
-                                  : cm__host_time(device, reference, runtime, graph);
+                                  : cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
     double         slower = hosting.slower * scale_of(&device->calibration.host);
     cm__step_model m = {

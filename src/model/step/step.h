@@ -6,6 +6,7 @@
 
 #include "model/step/clock.h"
 #include "model/dispatch/dispatch.h"
+#include "model/step/host.h"
 #include "model/time/timer.h"
 
 #define CM__SIGMAS_OF_90_PERCENT 1.645 /* standard deviations on each side of a 90 % interval */
@@ -43,6 +44,7 @@ typedef struct cm__common {
     const cm_device *reference; /* device whose tables are used for others; NULL: none */
     cm__memo        *memo;
     const struct cm__layering *layering; /* of a plan's devices; NULL: not made */
+    cm__host_counts  host;
 } cm__common;
 
 /* As cm__common_new(), for one device and copies of it with other limits, with a memo of its own. */
@@ -51,12 +53,14 @@ cm__common cm__common_of_one(cm__ctx *ctx, const cm_graph *graph, const cm_devic
 cm__common cm__common_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_layout layout,
                           cm_runtime runtime, cm__memo *memo);
 
-/* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). like: of a
-   plan that divides each layer in the same way, for the same graph, runtime and layout; NULL: there is none. twins:
-   only one of several equal layers has calls (cm__dispatch_twins()); then `like` is of any plan with such calls. */
+/* As cm__common_new(), for one device of a plan whose counts are filled in. math: see cm__attention_math(). twins: only
+   one of several equal layers has calls (cm__dispatch_twins()). other: of any plan for the same graph, runtime, layout,
+   math and twins; NULL: there is none. */
 cm__common cm__common_divided(cm__ctx *ctx, const cm_graph *graph, const cm_device *first, cm_runtime runtime,
-                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *like,
+                              const cm_plan *plan, bool math, cm__memo *memo, const cm__common *other,
                               const cm__twins *twins);
+/* The same from a plan that divides each layer in the same way. `calls` NULL: see cm__dispatch_like(). */
+cm__common cm__common_like(cm__ctx *ctx, const cm__common *like, const cm_plan *plan);
 
 /* Uses layout, runtime and sparsity of the options, and one device's part of the plan, whose counts are filled in or
    all zero. common NULL: nothing is shared. */

@@ -188,6 +188,21 @@ static void scratch(void **state)
     assert_int_equal(released, 2);
 }
 
+/* So is the status of a public call that was made with scratch memory, and what it reported. */
+static void scratch_passes_on(void **state)
+{
+    (void)state;
+    cm_diag  diag = {0};
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (!setjmp(ctx->trap)) {
+        cm__ctx *scratch = cm__scratch_new(ctx);
+        cm__pass_on(scratch, CM_OK);
+        cm__pass_on(scratch, cm__diag_set(scratch->diag, CM_ERR_FIT, "too large"));
+    }
+    assert_int_equal(cm__ctx_abandon(ctx), CM_ERR_FIT);
+    assert_string_equal(diag.reason, "too large");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,7 +212,7 @@ int main(void)
         cmocka_unit_test(failing_tells_where_and_why), cmocka_unit_test(impossible_sizes_are_refused),
         cmocka_unit_test(places_of_numbers), cmocka_unit_test(texts_of_any_length),
         cmocka_unit_test(a_long_place_is_cut_not_spilled), cmocka_unit_test(every_status_has_a_text),
-        cmocka_unit_test(joined_texts), cmocka_unit_test(scratch),
+        cmocka_unit_test(joined_texts), cmocka_unit_test(scratch), cmocka_unit_test(scratch_passes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

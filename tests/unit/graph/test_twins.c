@@ -75,9 +75,41 @@ static void counting(void **state)
     cm_graph_free(step);
 }
 
+/* Each layer of experts has its own buffer, which makes no difference between layers: of six such layers, those at both
+   ends have other neighbours. Layers before them have no experts. */
+static void layers_with_buffers(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("deepseek:layers=8,hidden=64,heads=4,ffn=128,seq=32,vocab=128,experts=4,top_k=2,"
+                             "expert_ffn=32,shared_ffn=32,dense_layers=2,q_rank=16",
+                             CM_RECOMPUTE_NONE);
+    const cm__twins *t = cm__twins_of(step->ctx, step);
+    for (int32_t i = 5; i < 8; i++) assert_int_equal(t->of[i], t->of[4]);
+    assert_int_not_equal(t->of[4], t->of[2]);
+    cm_graph_free(step);
+}
+
+/* Walks over the nodes that count, and over all of them without twins. */
+static void next_nodes(void **state)
+{
+    (void)state;
+    cm_graph        *step = step_of("gpt:layers=8,hidden=64,heads=4,seq=32,vocab=128", CM_RECOMPUTE_NONE);
+    const cm__twins *t = cm__twins_of(step->ctx, step);
+    int32_t          last = -1, all = 0;
+    for (int32_t i = cm__twin_next(t, -1); i < step->n_nodes; last = i, i = cm__twin_next(t, i)) {
+        assert_true(cm__twin_count(t, step, step->part, i) > 0);
+        for (int32_t k = last + 1; k < i; k++) assert_int_equal(cm__twin_count(t, step, step->part, k), 0);
+    }
+    assert_int_equal(last, step->n_nodes - 1); /* the update */
+    for (int32_t i = cm__twin_next(NULL, -1); i < step->n_nodes; i = cm__twin_next(NULL, i)) all++;
+    assert_int_equal(all, step->n_nodes);
+    cm_graph_free(step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(layers_of_a_transformer), cmocka_unit_test(different_layers),
-                                       cmocka_unit_test(counting)};
+                                       cmocka_unit_test(counting), cmocka_unit_test(layers_with_buffers),
+                                       cmocka_unit_test(next_nodes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,9 @@ static void divided_alike(void **state)
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm__plan_shared *s = cm__plan_shared_new(ctx);
     cm_device       *a = a100();
-    cm_graph        *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm_graph        *forward = loaded(GPT);
+    const cm_graph  *step = cm__shared_graph(s, forward, &(cm_train_options){.precision = CM_PRECISION_FP16,
+                                                                             .master = true});
     for (int i = 0; i < 8; i++) {
         cm_plan plan = {.devices = 8, .tp = i % 2 ? 2 : 1, .cp = 1, .ep = 1, .pp = 1, .dp = i % 2 ? 4 : 8, .zero = i / 2,
                         .micro_batch = 2, .accumulate = 1 + i % 3};
@@ -60,12 +62,32 @@ static void divided_alike(void **state)
         cm_footprint_free(alone);
     }
     cm__ctx_free(ctx);
+    cm_graph_free(forward);
+    cm_device_free(a);
+}
+
+/* Nothing is kept of a graph that the search itself made: its memory may be another graph's later. */
+static void of_own_graphs(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__plan_shared *s = cm__plan_shared_new(ctx);
+    cm_device       *a = a100();
+    cm_graph        *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm_plan          plan = {.devices = 2, .tp = 2, .cp = 1, .ep = 1, .pp = 1, .dp = 1, .micro_batch = 2};
+    assert_null(cm__shared_model(s, step, CM_RUNTIME_TORCH_EAGER));
+    assert_null(cm__shared_memory(s, step, a, CM_RUNTIME_TORCH_EAGER, &plan));
+    assert_null(cm__shared_common(s, step, a, CM_RUNTIME_TORCH_EAGER, &plan));
+    assert_null(cm__shared_layers(s, step, a, CM_RUNTIME_TORCH_EAGER, &plan));
+    cm__ctx_free(ctx);
     cm_graph_free(step);
     cm_device_free(a);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(shared), cmocka_unit_test(divided_alike)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(shared), cmocka_unit_test(divided_alike),
+                                       cmocka_unit_test(of_own_graphs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

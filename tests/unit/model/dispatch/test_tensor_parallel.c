@@ -41,6 +41,19 @@ static void imbalanced(void **state)
     cm__ctx_free(ctx);
 }
 
+static void same_dispatch(const cm__dispatch *taken, const cm__dispatch *again)
+{
+    assert_int_equal(taken->n_calls, again->n_calls);
+    assert_int_equal(taken->n_of, again->n_of);
+    assert_int_equal(taken->calls_before, again->calls_before);
+    assert_int_equal(taken->of_before, again->of_before);
+    assert_memory_equal(taken->calls, again->calls, (size_t)again->n_calls * sizeof *again->calls);
+    assert_memory_equal(taken->runs, again->runs, (size_t)again->n_calls * sizeof *again->runs);
+    assert_memory_equal(taken->of, again->of, (size_t)again->n_of * sizeof *again->of);
+    assert_memory_equal(taken->node, again->node, (size_t)again->n_of * sizeof *again->node);
+    is(taken->shards.update, again->shards.update);
+}
+
 /* A plan with another update: the same calls whether the layers are dispatched again or taken over. */
 static void like(void **state)
 {
@@ -57,18 +70,39 @@ static void like(void **state)
         plan.pp = 3, plan.dp = 4, plan.zero = 1;
         cm__dispatch *again = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtime, &plan, false);
         cm__dispatch *taken = cm__dispatch_like(ctx, first, &plan);
-        assert_int_equal(taken->n_calls, again->n_calls);
-        assert_int_equal(taken->n_of, again->n_of);
-        assert_memory_equal(taken->calls, again->calls, (size_t)again->n_calls * sizeof *again->calls);
-        assert_memory_equal(taken->runs, again->runs, (size_t)again->n_calls * sizeof *again->runs);
-        assert_memory_equal(taken->of, again->of, (size_t)again->n_of * sizeof *again->of);
-        assert_memory_equal(taken->node, again->node, (size_t)again->n_of * sizeof *again->node);
-        is(taken->shards.update, again->shards.update);
+        same_dispatch(taken, again);
     }
     cm__dispatch *fused = cm__dispatch_new(ctx, small, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_COMPILE);
     assert_null(cm__dispatch_like(ctx, fused, &(cm_plan){.tp = 1}));
     cm_graph_free(small);
     cm_graph_free(large);
+    cm__ctx_free(ctx);
+}
+
+/* A plan that divides layers in another way: the same calls whether the rules make them again, or the calls of another
+   plan are divided anew. Each dispatch is made from the one before it. */
+static void divided_again(void **state)
+{
+    static const cm_plan plans[] = {{.tp = 1, .ep = 1, .cp = 1}, {.tp = 2, .ep = 1, .cp = 1},
+                                    {.tp = 4, .ep = 1, .cp = 2, .sequence_parallel = true},
+                                    {.tp = 2, .ep = 4, .cp = 2, .pp = 2, .dp = 8, .zero = 1},
+                                    {.tp = 1, .ep = 2, .cp = 4}, {.tp = 4, .ep = 8, .cp = 1}};
+    static const cm_runtime runtimes[] = {CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_MEGATRON};
+    static const char model[] = "mixtral:layers=3,hidden=64,heads=4,kv_heads=4,ffn=128,seq=64,vocab=512";
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph *step = step_of(model, CM_RECOMPUTE_FULL);
+    for (int i = 0; i < 4; i++) {
+        bool                math = i / 2;
+        const cm__dispatch *last = NULL;
+        for (size_t p = 0; p < sizeof plans / sizeof *plans; p++) {
+            cm__dispatch *again = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtimes[i % 2], &plans[p], math);
+            last = cm__dispatch_twins(ctx, step, CM_LAYOUT_AUTO, runtimes[i % 2], &plans[p], math, NULL, last);
+            same_dispatch(last, again);
+        }
+    }
+    cm_graph_free(step);
     cm__ctx_free(ctx);
 }
 
@@ -78,6 +112,7 @@ int main(void)
         cmocka_unit_test(divided),
         cmocka_unit_test(imbalanced),
         cmocka_unit_test(like),
+        cmocka_unit_test(divided_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,9 +79,42 @@ static void gates(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Another plan with the same division of tensors has the same sums and boundaries, whether they are found again or taken
+   over; parameters follow the number of devices. */
+static void taken_over(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_graph        *step = step_of(MODEL, CM_RECOMPUTE_FULL);
+    const cm__twins *twins = cm__twins_of(ctx, step);
+    cm__layering    *last = NULL;
+    cm__dispatch    *calls = NULL;
+    for (int i = 0; i < 4; i++) {
+        cm_plan plan = {.tp = i < 2 ? 2 : 4, .ep = 1, .cp = 1 + i % 2, .sequence_parallel = i % 2};
+        calls = cm__dispatch_twins(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER, &plan, false, twins, calls);
+        cm__layering *own = cm__layering_new(ctx, step, calls, NULL);
+        last = cm__layering_new(ctx, step, calls, last);
+        assert_int_equal(last->n_sums, own->n_sums);
+        for (int32_t k = 0; k < own->n_sums; k++) {
+            assert_int_equal(last->sums[k].node, own->sums[k].node);
+            is(cm_poly_at(&last->sums[k].bytes, 3), cm_poly_at(&own->sums[k].bytes, 3));
+        }
+        assert_memory_equal(last->gathered_for, own->gathered_for, (size_t)step->n_nodes * sizeof *own->gathered_for);
+        assert_memory_equal(last->weight_input, own->weight_input, (size_t)step->n_nodes * sizeof *own->weight_input);
+        for (int32_t k = 0; k < own->count; k++) is(last->parameters[k].trained, own->parameters[k].trained);
+        is(last->all_parameters, own->all_parameters);
+        assert_int_equal(last->n_boundaries, own->n_boundaries);
+        assert_int_equal(last->n_attentions, own->n_attentions);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(boundaries_and_sums),
+                                       cmocka_unit_test(taken_over),
                                        cmocka_unit_test(gates)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

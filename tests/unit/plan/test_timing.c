@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_timing.c - layers at all places of a search have the same times however many threads time them. */
+#include "plan_case.h"
+#include "plan/timing.h"
+
+#define EXPERTS "mixtral:layers=4,hidden=256,heads=8,kv_heads=8,ffn=512,seq=128,vocab=1024,experts=8,top_k=2"
+#define DEVICES 16
+#define PLACES_MAX 4096
+
+typedef struct listing {
+    cm__spot all[PLACES_MAX];
+    int32_t  count;
+} listing;
+
+static void add(void *user, const cm_plan *plan)
+{
+    listing *l = user;
+    assert_true(l->count < PLACES_MAX);
+    l->all[l->count++] = (cm__spot){*plan, -1, -1};
+}
+
+static cm__model *timed(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o,
+                        listing *places, int32_t share, int32_t shares)
+{
+    cm__model *m = cm__model_for(ctx, forward, device, o, cm__plan_shared_new(ctx));
+    places->count = 0;
+    cm__space(m, DEVICES, 64, add, places);
+    cm__time_places(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .places = places->all,
+                                       .n_places = places->count, .share = share, .shares = shares});
+    return m;
+}
+
+static void same_cost(const cm__model *a, int32_t at_a, const cm__model *b, int32_t at_b)
+{
+    assert_true((at_a < 0 && at_a == at_b) || (at_a >= 0 && at_b >= 0));
+    if (at_a < 0) return;
+    const cm__cost *x = &a->costs[at_a], *y = &b->costs[at_b];
+    assert_true(x->tp == y->tp && x->ep == y->ep && x->cp == y->cp && x->sequence == y->sequence);
+    assert_true(x->samples == y->samples && x->kept_bytes == y->kept_bytes);
+    assert_true(x->layer.forward_s == y->layer.forward_s && x->layer.backward_s == y->layer.backward_s);
+    assert_true(x->layer.forward_comm_s == y->layer.forward_comm_s && x->last.backward_s == y->last.backward_s);
+}
+
+static listing one, many;
+
+static void any_number_of_threads(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device        *device = a100();
+    cm_fabric        *fabric = fabric_of(device);
+    cm_graph         *forward = loaded(EXPERTS);
+    cm_search_options o = {.devices = DEVICES, .global_batch = 64, .fabric = fabric, .threads = 1,
+                           .train = {.precision = CM_PRECISION_AMP_BF16}};
+    const cm__model  *a = timed(ctx, forward, device, &o, &one, 0, 1);
+    o.threads = 4;
+    const cm__model *b = timed(ctx, forward, device, &o, &many, 0, 1);
+    int32_t          seen = 0;
+    assert_int_equal(one.count, many.count);
+    for (int32_t i = 0; i < one.count; i++) {
+        same_cost(a, one.all[i].cost, b, many.all[i].cost);
+        if (a->sharded) same_cost(a->sharded, one.all[i].sharded, b->sharded, many.all[i].sharded);
+        if (one.all[i].cost < 0) continue;
+        assert_int_equal(a->costs[one.all[i].cost].tp, one.all[i].plan.tp);
+        assert_int_equal(a->costs[one.all[i].cost].ep, one.all[i].plan.ep);
+        seen++;
+    }
+    assert_true(seen > 0 && a->n_costs == b->n_costs);
+    cm_graph_free(forward);
+    cm__ctx_free(ctx);
+    cm_fabric_free(fabric);
+    cm_device_free(device);
+}
+
+/* Two ranks time each place once. */
+static void ranks_share_places(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device        *device = a100();
+    cm_fabric        *fabric = fabric_of(device);
+    cm_graph         *forward = loaded(EXPERTS);
+    cm_search_options o = {.devices = DEVICES, .global_batch = 64, .fabric = fabric, .threads = 2,
+                           .train = {.precision = CM_PRECISION_AMP_BF16}};
+    timed(ctx, forward, device, &o, &one, 0, 2);
+    timed(ctx, forward, device, &o, &many, 1, 2);
+    for (int32_t i = 0; i < one.count; i++) assert_true((one.all[i].cost == -1) != (many.all[i].cost == -1));
+    cm_graph_free(forward);
+    cm__ctx_free(ctx);
+    cm_fabric_free(fabric);
+    cm_device_free(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads), cmocka_unit_test(ranks_share_places)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
