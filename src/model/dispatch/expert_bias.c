@@ -85,7 +85,7 @@ static void dispatch_bias(cm__dispatch *d, int32_t node, const cm_node *forward)
     /* b * p; t + it; concatenate; cast */
     if (!back && wide) passes(d, node, rows, PASSES(4, 2 + 4 + 4, 4 + 4, 4 + 2));
     else if (!back) passes(d, node, rows, PASSES(2, 2 + 2 + 2, 2 + 2));
-    /* casts of the gradient, and of t's; g * p and its sum over rows, g * b and its sum over columns; concatenate t's */
+    /* casts of the gradient and of t's; g * p, its sum over rows, g * b, its sum over columns; concatenate t's */
     else if (wide) passes(d, node, rows, PASSES(2 + 4, 4 + 2, 4 + 4, 4, 4 + 4, 4, 2 + 2));
     else passes(d, node, rows, PASSES(2 + 2, 2, 2 + 2, 2, 2 + 2));
 }

@@ -5,8 +5,8 @@
 
 #include "model/dispatch/rules.h"
 
-/* Whether a node, or the forward node that it is the gradient of, is a bias or a clamp of experts, and no fused kernel of
-   the runtime has it. */
+/* Whether a node, or the forward node that it is the gradient of, is a bias or a clamp of experts, and no fused kernel
+   of the runtime has it. */
 bool cm__expert_plain(const cm__dispatch *dispatch, const cm_node *node);
 
 /* The kernels of such a node under Megatron Core. */

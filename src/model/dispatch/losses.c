@@ -64,9 +64,9 @@ static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward,
     along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, variant, x->dtype, false), x, x->rank > 1 ? 1 : 0);
 }
 
-/* Trainers such as Composer compute metrics from the outputs of each micro-batch with PyTorch's own cross_entropy(), which
-   autocast runs in fp32, each from the logits again (LanguageCrossEntropy and LanguagePerplexity of composer/metrics/nlp.py).
-   They run after backward, in memory that it has left. */
+/* Trainers such as Composer compute metrics from the outputs of each micro-batch with PyTorch's own cross_entropy(),
+   which autocast runs in fp32, each from the logits again (LanguageCrossEntropy and LanguagePerplexity of
+   composer/metrics/nlp.py). They run after backward, in memory that it has left. */
 static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);

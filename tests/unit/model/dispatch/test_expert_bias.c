@@ -39,7 +39,8 @@ static void biases_are_plain_operators(void **state)
         int32_t      software;
         cm_precision precision;
         double       bias;
-    } cases[] = {{0, CM_PRECISION_FP16, 28 + 40}, {2025, CM_PRECISION_FP16, 12 + 16}, {2025, CM_PRECISION_FP8, 12 + 16}};
+    } cases[] = {{0, CM_PRECISION_FP16, 28 + 40}, {2025, CM_PRECISION_FP16, 12 + 16},
+                 {2025, CM_PRECISION_FP8, 12 + 16}};
     const double rows = TOKENS * TOP_K;
     cm__ctx     *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
