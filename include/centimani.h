@@ -250,6 +250,7 @@ typedef struct cm_train_options {
     int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
     cm_loss_kernel loss_kernel;
     cm_logits    logits;
+    int32_t      metrics;   /* cross-entropies of each micro-batch's logits that the trainer computes beside the loss */
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */

@@ -69,6 +69,7 @@ def foundry(row):
     full = noted(row, "act_ckpt") == "True"
     return [f"gpt:layers={layers},hidden={hidden},heads={heads},vocab=50368,{MPT_REST}", "--zero", "3", "--software", "2023",
             "--micro-batch", noted(row, "microbatch"), "--global-batch", noted(row, "global_batch"), "--loss-kernel", "fused",
+            "--train-metrics", "2",
             "--recompute", "full" if full else "none", "--precision", "amp-bf16", "--runtime", "torch-eager"]
 
 

@@ -53,7 +53,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
             precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-            logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
             grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
             attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -89,6 +89,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -152,12 +154,12 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     return per_device(Prediction, "predict", model, devices, {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n,
-        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
         "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
         "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
         "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
@@ -170,7 +172,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
            precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-           logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
            grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -199,6 +201,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -235,20 +239,20 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     return per_device(Memory, "memory", model, devices, {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n,
-        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--layout": layout, "--what-if": what_if})
+        "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
          tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-         logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+         logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -277,6 +281,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -313,20 +319,20 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     return one(Fit, "fits", model, (device,), {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n,
-        "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--layout": layout, "--what-if": what_if})
+        "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
           tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -354,6 +360,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -389,24 +397,25 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     """
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--objective": objective,
-        "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
          dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
+         loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
+         fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
+         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+         objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -437,6 +446,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -497,26 +508,26 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     """
     return ranking("rank", model, {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
-        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
-        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
-        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
-        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
-        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
-        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
-        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
-        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
-        "--rate": rate})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
+        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
+        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
+        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
+        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
+        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
+        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
+        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
+        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
           tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
-          logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
+          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
@@ -546,6 +557,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -588,28 +601,28 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     return one(Scale, "scale", model, (device,), {"--batch": batch, "--seq": seq,
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,
          tokens_per_sample: Optional[Union[float, str]] = None, dim: Optional[Mapping[str, int]] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
-         loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
-         cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
-         tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
-         pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
-         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
+         fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
+         async_tp: Optional[bool] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
+         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
+         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -622,6 +635,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -651,29 +666,31 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     """
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
-        "--logits": logits, "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--lora": lora, "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software,
-        "--mode": mode, "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster,
-        "--async-tp": async_tp, "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto,
-        "--distinct": distinct, "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
+        "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
+        "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
+        "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
+        "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
             dim: Optional[Mapping[str, int]] = None, precision: Optional[str] = None, optimizer: Optional[str] = None,
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
-            loss_kernel: Optional[str] = None, logits: Optional[str] = None, fused_kernels: Optional[bool] = None,
-            grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
-            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None, dataset: Optional[str] = None,
-            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-            versus: Optional[str] = None, full: Optional[bool] = None, what_if: Optional[str] = None) -> Explanation:
+            loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
+            fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
+            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
+            what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
@@ -689,6 +706,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
     logits: copies of a language model's logits that the script makes: auto (default), own, fp32 or both
+    train_metrics: cross-entropies of a language model's logits that the trainer computes beside the loss in each
+        micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -733,15 +752,15 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     """
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
-        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
-        "--what-if": what_if})
+        "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
+        "--full": full, "--what-if": what_if})
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,

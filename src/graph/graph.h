@@ -207,6 +207,7 @@ struct cm_graph {
     int32_t     software;    /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
     cm_logits   logits;
+    int32_t     metrics;     /* cross-entropies of the logits beside the loss (cm_train_options) */
     bool        drops_logits; /* the script drops the model's outputs when the loss is known */
     bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
     bool        narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (cm_train_options) */

@@ -11,6 +11,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->software = o->software;
     step->loss_kernel = o->loss_kernel;
     step->logits = o->logits;
+    step->metrics = o->metrics;
     step->fused_kernels = o->fused_kernels;
     step->narrow_gradients = o->narrow_gradients;
     step->whole_layers = o->recompute == CM_RECOMPUTE_FULL && o->whole_layers;
@@ -37,11 +38,18 @@ static void warn_untrained(cm_graph *step, const int32_t *gradient, int32_t tens
         cm__warn(step, "%d parameters get no gradient: the loss is taken of the first output only", untrained);
 }
 
-static bool has_fused_loss(const cm_graph *g)
+static bool has_op(const cm_graph *g, int op)
 {
     for (int32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) return true;
+        if (g->nodes[i].op == op) return true;
     return false;
+}
+
+/* A chunked loss leaves no logits to compute metrics from. */
+static bool has_rated_logits(const cm_graph *g)
+{
+    bool added = has_op(g, CM_OP_FUSED_CROSS_ENTROPY) || has_op(g, CM_OP_CROSS_ENTROPY);
+    return added && g->loss_kernel != CM_LOSS_KERNEL_CHUNKED;
 }
 
 static void add_training(cm_graph *step, const cm_train_options *o)
@@ -56,9 +64,11 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     step->functions = NULL; /* their tensors belong to the forward graph */
     step->n_functions = 0;
     warn_untrained(step, gradient, tensors);
-    if (o->loss_kernel > CM_LOSS_KERNEL_PLAIN && !has_fused_loss(step))
+    if (o->loss_kernel > CM_LOSS_KERNEL_PLAIN && !has_op(step, CM_OP_FUSED_CROSS_ENTROPY))
         cm__warn(step, "the loss is not a cross-entropy of rows that this program adds: --loss-kernel %s has no effect",
                  cm_loss_kernel_name(o->loss_kernel));
+    if (o->metrics && !has_rated_logits(step))
+        cm__warn(step, "the step has no cross-entropy of logits in memory: --train-metrics has no effect");
     if (o->logits && !step->drops_logits)
         cm__warn(step, "this program adds no loss that reads logits in memory: --logits %s has no effect",
                  cm_logits_name(o->logits));
@@ -114,7 +124,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
         (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
         (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS ||
-        (unsigned)o->logits >= CM_LOGITS ||
+        (unsigned)o->logits >= CM_LOGITS || o->metrics < 0 ||
         (unsigned)o->tuning.quantize >= CM_QUANTIZES)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     forward = cm__tuned(ctx, forward, &o->tuning);

@@ -74,9 +74,11 @@ int32_t cm__mixture(cm__builder *b, const cm__transformer *t, int32_t x)
     routes  r = route(b, t, tokens);
     int32_t in = gather(b, "experts.dispatch", tokens, r.dispatch);
     int32_t y = expert_product(b, "experts.w1", in, t, t->hidden, t->expert_ffn);
+    if (t->clamped) y = cm__b_unary(b, CM_OP_CLAMP_ONE, "experts.w1", "clamp", y);
     y = cm__b_activation(b, "experts.act", y, t->activation);
     if (t->gated) {
         int32_t up = expert_product(b, "experts.w3", in, t, t->hidden, t->expert_ffn);
+        if (t->clamped) up = cm__b_unary(b, CM_OP_CLAMP, "experts.w3", "clamp", up);
         y = cm__b_binary(b, CM_OP_MUL, "experts.gate", NULL, y, up);
     }
     y = expert_product(b, "experts.w2", y, t, t->expert_ffn, t->hidden);

@@ -55,6 +55,10 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (o->train.logits && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --logits");
+    if (o->train.metrics && !eager)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
+                            "--train-metrics counts kernels of torch-eager; the runtime is %s",
+                            cm_runtime_name(o->runtime));
     if (o->train.tuning.quantize == CM_QUANTIZE_FP8 && o->train.precision != CM_PRECISION_FP8)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--quantize fp8 stores weights for products in 8 bits: add "
                             "--precision fp8");

@@ -13,6 +13,7 @@
  */
 #include "model/dispatch/fusing.h"
 #include "graph/runtimes.h"
+#include "model/dispatch/expert_bias.h"
 #include "model/dispatch/routing.h"
 
 #include <string.h>
@@ -64,6 +65,7 @@ static bool compiles(const cm__dispatch *d, const cm_node *n)
 {
     bool all = d->runtime == CM_RUNTIME_TORCH_COMPILE || d->runtime == CM_RUNTIME_TUNED;
     if (cm__is_megatron_core(d->runtime, d->g->software) && cm__routes(d->g, n)) return false;
+    if (cm__expert_plain(d, n)) return false;
     return cm__fusible(d->g, n) && (all || cm__in_chain(d->g, n));
 }
 

@@ -64,9 +64,28 @@ static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward,
     along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, variant, x->dtype, false), x, x->rank > 1 ? 1 : 0);
 }
 
+/* Trainers such as Composer compute metrics from the outputs of each micro-batch with PyTorch's own cross_entropy(),
+   which autocast runs in fp32, each from the logits again (LanguageCrossEntropy and LanguagePerplexity of
+   composer/metrics/nlp.py). They run after backward, in memory that it has left. */
+static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    const cm_tensor *x = cm__in(d->g, forward, 0);
+    bool             casts = d->g->precision == CM_PRECISION_AMP_BF16 || d->g->precision == CM_PRECISION_AMP_FP16;
+    cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, "",
+                                           casts ? CM_FP32 : x->dtype, false);
+    cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
+    if (d->g->loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
+    if (casts) snprintf(cast.dtype, sizeof cast.dtype, "%s>fp32", sixteen_bits(d->g));
+    for (int32_t i = 0; i < d->g->metrics; i++) {
+        if (casts) cm__call_two(d, node, cast, cm__poly_const(1), cm_tensor_elements(x));
+        along(d, node, rate, x, 1);
+    }
+}
+
 void cm__dispatch_cross_entropy(cm__dispatch *d, int32_t node)
 {
     cross_entropy(d, node, cm__node(d, node), CM__PASS_FORWARD);
+    metrics(d, node, cm__node(d, node));
 }
 
 /* Forward reads the logits once, as a sum of each row does. Backward reads them again and writes their gradient. */
@@ -82,6 +101,7 @@ void cm__dispatch_fused_cross_entropy(cm__dispatch *d, int32_t node)
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
     c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]));
+    metrics(d, node, forward);
 }
 
 /* Kernels of PyTorch's loss functions before the mean, or of their gradients. */

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include "graph/runtimes.h"
+#include "model/dispatch/expert_bias.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/routing.h"
 #include "model/time/factors.h"
@@ -137,5 +138,7 @@ void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     bool           core = cm__is_megatron_core(d->runtime, d->g->software);
     if (n->view || (core && was_cast(d, node))) return;
-    (core && cm__routes(d->g, n) ? cm__dispatch_route : rules[n->op])(d, node);
+    if (core && cm__routes(d->g, n)) cm__dispatch_route(d, node);
+    else if (cm__expert_plain(d, n)) cm__dispatch_expert_plain(d, node);
+    else rules[n->op](d, node);
 }
