@@ -96,6 +96,22 @@ static double attention_time(const cm__limits *l, const cm__call *c)
 
 #define NARROW 32 /* numbers of a row that a warp treats at once */
 
+#define SORTED_LEAST 3072 /* indices above which PyTorch sorts them for the gradient of an embedding */
+#define PIECE 10.0        /* gradients of equal indices that a block adds up, at most */
+#define BLOCK_MAX 1024.0  /* threads of a block, one for each number of a row */
+#define DIGIT 8.0         /* bits by which one pass of a radix sort orders indices */
+
+/* Two kernels launch a block for each index that may occur: one for each piece of its gradients, one for their sum.
+   The device starts about one block per cycle, however little it does. */
+static double sorted_look_up_time(const cm__limits *l, const cm__call *c)
+{
+    double tokens = cm__size(c, CM__EMBEDDING_TOKENS), rows = fmax(2, cm__size(c, CM__EMBEDDING_VOCAB));
+    if (tokens <= SORTED_LEAST) return 0;
+    double blocks = (2 * fmin(tokens, rows) + tokens / PIECE) * ceil(cm__size(c, CM__EMBEDDING_WIDTH) / BLOCK_MAX);
+    double passes = ceil(ceil(log2(rows)) / DIGIT);
+    return (blocks * cm__time_factors.block_cycles + tokens * passes * cm__time_factors.sort_cycles) / l->clock_hz;
+}
+
 /* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
    indices that are equally frequent. */
 static double look_up_time(const cm__limits *l, const cm__call *c)
@@ -105,7 +121,7 @@ static double look_up_time(const cm__limits *l, const cm__call *c)
         cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
                                                         : cm__time_factors.repeat_cycles_narrow;
     else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
-    return repeats * cycles / l->clock_hz;
+    return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
 double cm__least_time(const cm__limits *l, const cm__call *c)
