@@ -182,6 +182,11 @@ static double volume_padding(const cm__call *c, bool tf32)
     return padded(result, tile) * padded(summed, tiles[tf32][c->pass].summed);
 }
 
+bool cm__is_volume_of_one_channel(const cm__call *c)
+{
+    return c->op == CM__CALL_CONV3D && c->sizes[CM__CONV3D_C] == 1 && c->sizes[CM__CONV3D_K] == 1;
+}
+
 /* Time of the work of such a convolution by kernels for TF32 or fp32; 0: the device has none. */
 static double volume_work_time(const cm__limits *l, const cm__call *c, double flop, bool tf32)
 {
@@ -191,7 +196,8 @@ static double volume_work_time(const cm__limits *l, const cm__call *c, double fl
     double rate = tf32 ? share * matrix : f->volume_share_plain * vector;
     if (rate <= 0) return 0;
     double tiles_s = flop * volume_padding(c, tf32) / rate;
-    if (c->sizes[CM__CONV3D_GROUPS] == 1 || vector <= 0) return tiles_s;
+    bool dense = c->sizes[CM__CONV3D_GROUPS] == 1 && !cm__is_volume_of_one_channel(c);
+    if (dense || vector <= 0) return tiles_s;
     return fmin(tiles_s, flop / (f->volume_share_direct * vector));
 }
 
