@@ -78,6 +78,8 @@ def _attention(args, kwargs) -> Optional[Fused]:
     attrs = {"dropout_p": given.get("dropout_p", 0.0), "is_causal": given.get("is_causal", False)}
     if mask is not None and mask.dim() and mask.stride(-1) != 1:  # no fused kernel takes it
         attrs["mask_stride"] = mask.stride(-1)
+    if q.dim() == 4 and q.shape[1] != k.shape[1]:  # without it keys are broadcast, which no fused kernel does
+        attrs["enable_gqa"] = bool(given.get("enable_gqa", False))
     return Fused("aten::scaled_dot_product_attention", [q, k, v, mask], attrs, make)
 
 
