@@ -165,6 +165,11 @@ def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any],
         recorder.record(fused.name, fused.tensors, result if isinstance(result, (list, tuple)) else [result],
                         fused.attrs)
         return result
+    return recorded(recorder, fused)
+
+
+def recorded(recorder: Recorder, fused: Fused) -> Any:
+    """The outputs of an operator that is recorded as a whole, in a step of fake tensors."""
     outputs = _Recorded.apply(recorder, fused, *fused.tensors)
     kept = outputs[:len(outputs) - fused.extra]
     return kept[0] if len(kept) == 1 else tuple(kept)
