@@ -22,6 +22,7 @@ PROGRAM = sys.argv[1]
 
 import centimani  # noqa: E402
 from centimani import casts, hooks  # noqa: E402
+from centimani.worlds import new_world  # noqa: E402
 
 LOW, WIDE = torch.bfloat16, torch.float32
 
@@ -57,7 +58,7 @@ class Casts(unittest.TestCase):
             self.assertEqual(len(operators(t, casts.NAME)), int(cast))
 
     def test_recorded_casts_are_where_they_are_asked_for(self):
-        recorder = centimani.capturing.new_world().recorder()
+        recorder = new_world().recorder()
         x = torch.ones(3)
         with casts.Casts(recorder, set()) as seen:
             x.to(LOW)
