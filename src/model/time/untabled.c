@@ -83,15 +83,21 @@ static double batched_time(const cm__limits *l, const cm__call *c)
 
 #define HEAD_QUERIES 128 /* that a block of a fused attention kernel treats */
 
+static double head_cycles(const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    bool               backward = c->pass == CM__PASS_BACKWARD;
+    if (in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
+    if (backward) return f->head_cycles_backward;
+    return strstr(c->variant, "dropout") ? f->head_cycles_dropout : f->head_cycles;
+}
+
 /* A block starts and ends for each head, which takes longer than the work of a short sequence. */
 static double attention_time(const cm__limits *l, const cm__call *c)
 {
     double heads = cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS);
     double blocks = heads * ceil(cm__size(c, CM__ATTENTION_Q) / HEAD_QUERIES);
-    double cycles = c->pass == CM__PASS_BACKWARD       ? cm__time_factors.head_cycles_backward
-                    : strstr(c->variant, "dropout") ? cm__time_factors.head_cycles_dropout
-                                                    : cm__time_factors.head_cycles;
-    return in_32_bits(c) ? 0 : blocks * cycles / (l->cores * l->clock_hz);
+    return blocks * head_cycles(c) / (l->cores * l->clock_hz);
 }
 
 #define NARROW 32 /* numbers of a row that a warp treats at once */
