@@ -37,7 +37,11 @@ static void give_both(cm__backward *b, const cm_node *n, const int32_t gradients
         if (gradients[i] >= 0) cm__give(b, n, n->inputs[i], gradients[i]);
 }
 
-void cm__gradient_input(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1); }
+void cm__gradient_input(cm__backward *b, const cm_node *n)
+{
+    if (cm__attr_find(n, CM_ATTR_KEEPS_RESULT)) cm__gradient_output(b, n);
+    else elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1);
+}
 
 void cm__gradient_output(cm__backward *b, const cm_node *n)
 {

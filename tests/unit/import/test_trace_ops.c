@@ -125,6 +125,29 @@ static void clones_for_gradients_are_noted(void **state)
     }
 }
 
+/* leaky_relu_() overwrites its input without a clone, so autograd saves the result; leaky_relu() saves the input. */
+static void functions_in_place_save_their_result(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {OP("aten::leaky_relu", "[2]", "[3]"), OP("aten::leaky_relu_", "[2]", "[3]")};
+    for (int in_place = 0; in_place < 2; in_place++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[3]", T("[[1,0],4]", "fp32", "input") "," T("[4]", "fp32", "parameter") ","
+                       X("[[1,0],4]") "," X("[[1,0],4]"), OP("aten::mul.Tensor", "[0,1]", "[2]") ",%s"), ops[in_place]);
+        cm_graph      *g = accepted(text, 0);
+        cm_graph      *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
+        const cm_node *function = only(step, "LeakyRelu"), *gradient = NULL;
+        for (int32_t i = 0; i < step->n_nodes; i++)
+            if (step->nodes[i].op == CM_OP_ELEMENTWISE_GRAD && &step->nodes[step->nodes[i].source] == function)
+                gradient = &step->nodes[i];
+        assert_non_null(gradient);
+        assert_int_equal(gradient->inputs[1], in_place ? function->outputs[0] : function->inputs[0]);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* Only the flash kernel takes fewer heads of keys than of queries, and it takes no mask. */
 static void shared_keys_with_a_mask_stay_unfused(void **state)
 {
@@ -351,6 +374,7 @@ int main(void)
         cmocka_unit_test(operators_become_ours),
         cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
         cmocka_unit_test(clones_for_gradients_are_noted),
+        cmocka_unit_test(functions_in_place_save_their_result),
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(attention_of_three_dimensions_stays_unfused),
         cmocka_unit_test(bags_are_look_ups_and_a_sum),
