@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """casts.py - casts to the type of another tensor, which do something under autocast only.
 
-`self.scale.to(x.dtype)` casts nothing where parameters and activations have one type: neither in a recorded fp32 step nor
-after `model.to(torch.bfloat16)`. Under autocast the parameter stays fp32, while `x` may be in 16 bits. So the forward pass
-runs once under autocast before the step is recorded, and the casts that change a type there, but in no other run, are
-recorded as aten::to.autocast.
+`self.scale.to(x.dtype)` casts nothing where parameters and activations have one type: neither in a recorded fp32 step
+nor after `model.to(torch.bfloat16)`. Under autocast the parameter stays fp32, while `x` may be in 16 bits. So the
+forward pass runs once under autocast before the step is recorded, and the casts that change a type there, but in no
+other run, are recorded as aten::to.autocast.
 """
 from __future__ import annotations
 

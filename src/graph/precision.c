@@ -357,7 +357,7 @@ static bool lower_cast(lowering *l, const cm_node *n)
 {
     const cm_tensor *y = cm__t(l->in, n->outputs[0]);
     cm_dtype         want = y->dtype;
-    bool             low = cm__attr_find(n, CM_ATTR_UNDER_AUTOCAST) != NULL; /* the type of a tensor that autocast made */
+    bool             low = cm__attr_find(n, CM_ATTR_UNDER_AUTOCAST) != NULL;
     if (n->op != CM_OP_CAST || (!y->converted && !low)) return false;
     int32_t x = mapped(l, n->inputs[0]);
     if (low) want = l->autocast ? l->low : cm__t(l->out, x)->dtype;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_called.py - PROGRAM: captures of operators whose kernels depend on how the model calls them: casts to the type of
-another tensor, attention with one head of keys, recurrent layers that start from given states. Needs PyTorch."""
+"""test_called.py - PROGRAM: captures of operators whose kernels depend on how the model calls them: casts to the type
+of another tensor, attention with one head of keys, recurrent layers that start from given states. Needs PyTorch."""
 import json
 import os
 import subprocess

@@ -133,8 +133,9 @@ static void functions_in_place_save_their_result(void **state)
     for (int in_place = 0; in_place < 2; in_place++) {
         char text[2048];
         snprintf(text, sizeof text,
-                 TRACE("\"loss\":-1,\"outputs\":[3]", T("[[1,0],4]", "fp32", "input") "," T("[4]", "fp32", "parameter") ","
-                       X("[[1,0],4]") "," X("[[1,0],4]"), OP("aten::mul.Tensor", "[0,1]", "[2]") ",%s"), ops[in_place]);
+                 TRACE("\"loss\":-1,\"outputs\":[3]",
+                       T("[[1,0],4]", "fp32", "input") "," T("[4]", "fp32", "parameter") "," X("[[1,0],4]") ","
+                       X("[[1,0],4]"), OP("aten::mul.Tensor", "[0,1]", "[2]") ",%s"), ops[in_place]);
         cm_graph      *g = accepted(text, 0);
         cm_graph      *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
         const cm_node *function = only(step, "LeakyRelu"), *gradient = NULL;

@@ -64,8 +64,8 @@ static void one_head_of_keys(void **state)
 {
     (void)state;
 #define ONE_HEAD(attrs)                                                                                                \
-    CAPTURE("[[1,0],2,8,16]", "[16]", "4", X("[[1,0],2,8,16]") "," X("[[1,0],1,8,16]"),                                 \
-            STEP("aten::slice.Tensor", "[2]", "[5]", "\"dim\":1,\"start\":0,\"end\":1") ","                             \
+    CAPTURE("[[1,0],2,8,16]", "[16]", "4", X("[[1,0],2,8,16]") "," X("[[1,0],1,8,16]"),                                \
+            STEP("aten::slice.Tensor", "[2]", "[5]", "\"dim\":1,\"start\":0,\"end\":1") ","                            \
                 STEP("aten::scaled_dot_product_attention", "[2,5,5]", "[4]", attrs))
     MAKES(ONE_HEAD("\"enable_gqa\":0"), BF16, 2, "softmax forward - fp32 32,8", "softmax backward - fp32 32,8");
     MAKES(ONE_HEAD("\"enable_gqa\":1"), BF16, 2, "attention forward - bf16 2,8,8,2,1,16,0");

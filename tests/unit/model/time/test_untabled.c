@@ -109,8 +109,8 @@ static void gradients_of_equal_indices_are_added_one_after_another(void **state)
     assert_true(cm__least_time(&h200, &forward) == 0);
 }
 
-/* 2,097,152 indices of 524,288 rows of two numbers, in the step of a hashed grid on an H200: two kernels of 445 and 318 us
-   that start a block for each index or piece, and a sort of 226 us. A block has 1,024 threads at most. */
+/* 2,097,152 indices of 524,288 rows of two numbers, in the step of a hashed grid on an H200: two kernels of 445 and
+   318 us that start a block for each index or piece, and a sort of 226 us. A block has 1,024 threads at most. */
 static void gradients_of_many_rows_start_many_blocks(void **state)
 {
     cm__limits h200 = limits;
@@ -264,8 +264,8 @@ static void tiles_of_volumes(void **state)
     near(cm__volume_time(&l, &groups), flop / (0.04 * 1e13), 1e-6);
 }
 
-/* cuDNN's direct kernel takes 1.05 ms for a window of 9 x 9 x 9 over 2 x 96 x 112 x 96 on an H200, whose vector units do 67
-   TFLOP/s: the step of a network that registers volumes. */
+/* cuDNN's direct kernel takes 1.05 ms for a window of 9 x 9 x 9 over 2 x 96 x 112 x 96 on an H200, whose vector units
+   do 67 TFLOP/s: the step of a network that registers volumes. */
 static void volumes_of_one_channel(void **state)
 {
     cm__call   one = call_of("conv3d forward nchw fp32 2,1,1,96,112,96,9,9,9,1,1,1,4,4,4,1,1,1,1"),
