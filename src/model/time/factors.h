@@ -10,8 +10,8 @@ typedef struct cm__factors {
     double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* likewise */
     double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32; /* likewise */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
-    double head_cycles, head_cycles_dropout, head_cycles_backward;
-    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense;
+    double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
+    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
