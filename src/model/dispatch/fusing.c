@@ -399,6 +399,15 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
     return f;
 }
 
+cm__fusing *cm__fusing_kernels(cm__ctx *ctx, const cm_graph *g, cm_layout layout)
+{
+    cm__dispatch *d = cm__alloc(ctx, sizeof *d);
+    *d = (cm__dispatch){.ctx = ctx, .g = g, .runtime = CM_RUNTIME_TORCH_COMPILE, .stacks = cm__stacks_of(ctx, g),
+                        .nhwc = cm__in_nhwc(g, layout) || cm__compiler_prefers_nhwc(g),
+                        .trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD};
+    return cm__fusing_new(d);
+}
+
 /* ---- layout ----------------------------------------------------------------------------------------------------- */
 
 #define OPERATORS_PER_CONVOLUTION 300 /* from here on, images stay as they are */

@@ -41,12 +41,19 @@ typedef struct cm__fusing {
 /* Decides kernel, next and what follows from them; `strided` and the members from `outside` on are empty. */
 cm__fusing *cm__fusing_new(cm__dispatch *dispatch);
 
+/* The same for a step of which no calls are made. */
+cm__fusing *cm__fusing_kernels(cm__ctx *ctx, const cm_graph *step, cm_layout layout);
+
 static inline bool cm__same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
 
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
+
+/* Whether a node of backward needs an activation's input so often that generated code stores it where it was not stored
+   in forward. */
+bool cm__fusing_reads_often(const cm__fusing *fusing, const cm_node *node);
 
 /* The logits from which backward computes the probabilities of a loss again: the compiler stores a maximum and a sum
    per row instead of them. -1: the tensor is no such probabilities, or they have another use. */

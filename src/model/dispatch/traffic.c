@@ -37,7 +37,7 @@ bool cm__zero_gradient(const cm_graph *g, int32_t k)
     return false;
 }
 
-/* An activation that backward computes again where it reads it, instead of storing it (model/memory/recomputed.c): an
+/* An activation that backward computes again where it reads it, instead of storing it (model/memory/partition.c): an
    elementwise function of what backward reads anyway, like that of a gate. */
 static bool is_remade(const cm__fusing *f, int32_t base)
 {
@@ -267,7 +267,7 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
 
 /* ---- computed again ---------------------------------------------------------------------------------------------- */
 
-/* An activation that is not stored (model/memory/recomputed.c) and that both the sums of a batch norm's gradient and
+/* An activation that is not stored (model/memory/partition.c) and that both the sums of a batch norm's gradient and
    the kernel after them read; -1: none. */
 static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
 {
@@ -284,7 +284,7 @@ static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
    that of a clip, is short enough to compute it again. */
 #define COMPARISONS 2 /* FLOP of an activation that only compares */
 
-static bool reads_often(const cm__fusing *f, const cm_node *n)
+bool cm__fusing_reads_often(const cm__fusing *f, const cm_node *n)
 {
     const cm_node *forward = cm__forward_of(f->d, n);
     return n != forward && cm__class(forward) == CM_CLASS_ELEMENTWISE &&
@@ -296,7 +296,7 @@ static bool reads_often(const cm__fusing *f, const cm_node *n)
 static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
-    for (int32_t k = 0; reads_often(f, n) && k < n->n_inputs; k++) {
+    for (int32_t k = 0; cm__fusing_reads_often(f, n) && k < n->n_inputs; k++) {
         int32_t base = recomputed(f, kernel, n->inputs[k]);
         if (base < 0 || f->again[base]) continue;
         f->again[base] = kernel + 1;

@@ -53,6 +53,12 @@ static int32_t last_reader(const readers *r, int32_t storage, int32_t first, int
     return entry && r->entries[entry - 1].node > first ? r->entries[entry - 1].node : first;
 }
 
+bool cm__copies_input(const cm_footprint *f, const cm_node *n)
+{
+    bool linear = n->op == CM_OP_GEMM && n->phase == CM_FORWARD && f->strides;
+    return linear && cm__in(f->step, n, 0)->rank >= 3 && !cm__strides_joined(f->strides, n->inputs[0], 1);
+}
+
 void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
     const cm_graph *g = f->step;
@@ -60,8 +66,8 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
     readers         r = {.last = NULL};
     for (int32_t i = 0; i < g->n_nodes && f->strides; i++) {
         const cm_node *n = &g->nodes[i];
-        int32_t        reader = n->op == CM_OP_GEMM && n->phase == CM_FORWARD ? gradient[i] : 0;
-        if (!reader || cm__in(g, n, 0)->rank < 3 || cm__strides_joined(f->strides, n->inputs[0], 1)) continue;
+        int32_t        reader = gradient[i];
+        if (!reader || !cm__copies_input(f, n)) continue;
         int32_t storage = cm__t(g, n->inputs[0])->storage, own = piece_of[storage];
         f->pieces[f->n_pieces++] = (cm__piece){cm_tensor_bytes(cm__in(g, n, 0)), n->inputs[0], i, reader,
                                                CM_CATEGORY_INPUT_OUTPUT};

@@ -135,7 +135,8 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 /* fused.c: removes pieces that fused kernels do not store. piece_of: per tensor, -1: none. */
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
 
-/* copies.c: adds the copies that linear layers make of their inputs. */
+/* copies.c: adds the copies that linear layers make of their inputs; whether a node makes one. */
+bool cm__copies_input(const cm_footprint *f, const cm_node *n);
 void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
 
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */

@@ -2,24 +2,14 @@
 /*
  * recomputed.c - activations that torch.compile computes again in backward instead of storing them.
  *
- * PyTorch's min-cut partitioner stores as few bytes between forward and backward as it can, where recomputing is free:
- * in kernels that backward runs anyway. An activation is therefore not stored if it is the result of an elementwise
- * operator or a norm, if only generated kernels of backward read it (a library call would need it in memory), and if
- * what it is computed from is stored anyway; a number in 16 bits is stored instead of its copy in 32. Results of
- * softmax, reductions and dropout are stored, but not the probabilities of a loss inside the model: backward computes
- * them from the logits. What only the next generated kernels of the same pass read is not made at all.
+ * PyTorch's min-cut partitioner decides which are stored (partition.c). Probabilities of a loss inside the model are
+ * not: backward computes them from the logits. What only the kernel that computes it reads is not made at all. On the
+ * other hand, backward stores for a while what several of its kernels compute again.
  */
 #include "graph/rule.h"
 #include "model/dispatch/fusing.h"
 #include "model/memory/footprint.h"
-
-#define DEEPEST 6  /* operators that are computed again for one activation */
-#define SMALL 0.05 /* statistics and weights beside an activation */
-
-typedef struct readers {
-    bool    *library; /* per tensor (by storage): a library call of backward reads it */
-    int32_t *forward; /* per tensor (by storage): the last node of forward that reads it */
-} readers;
+#include "model/memory/partition.h"
 
 static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t tensor)
 {
@@ -27,73 +17,129 @@ static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t ten
     return at >= 0 ? &f->pieces[at] : NULL;
 }
 
-static readers readers_of(const cm_footprint *f)
+static void never_made(cm__piece *x) { x->bytes = (cm_poly){{0}}, x->born = x->dies = -1; }
+
+/* Per tensor (by storage): the last node that reads it and is not compiled backward: forward, and the script's loss. */
+static const int32_t *readers_of(const cm_footprint *f, cm__ctx *ctx)
 {
     const cm_graph *g = f->step;
-    readers         r = {.library = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *r.library),
-                         .forward = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *r.forward)};
+    int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
-        for (int32_t k = 0; k < n->n_inputs; k++) {
-            int32_t base = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->storage;
-            if (base < 0) continue;
-            if (n->phase == CM_FORWARD) r.forward[base] = i;
-            else if (!n->view && !cm__fusible(g, n)) r.library[base] = true;
-        }
+        bool           outside = n->outside || (n->source >= 0 && g->nodes[n->source].outside);
+        for (int32_t k = 0; (n->phase == CM_FORWARD || outside) && k < n->n_inputs; k++)
+            if (n->inputs[k] >= 0) last[cm__t(g, n->inputs[k])->storage] = i;
     }
-    return r;
+    return last;
 }
 
-static bool is_recomputable(const cm_graph *g, const cm_node *n)
+static void add_mask(cm_footprint *f, const cm__piece *of, int32_t last)
 {
-    bool cheap = cm__class(n) == CM_CLASS_NORM || cm__class(n) == CM_CLASS_ELEMENTWISE;
-    return n->phase == CM_FORWARD && cheap && n->op != CM_OP_DROPOUT && cm__fusible(g, n);
+    cm_poly bytes = cm_tensor_elements(cm__t(f->step, of->tensor));
+    f->pieces[f->n_pieces++] = (cm__piece){bytes, of->tensor, of->born, last, CM_CATEGORY_INPUT_OUTPUT};
 }
 
-static bool is_stored(const cm__piece *x, int32_t until) { return !x || x->born < 0 || x->dies >= until; }
-
-/* The node that can compute a tensor again; NULL: none. */
-static const cm_node *source_of(const cm_footprint *f, int32_t tensor, int depth)
+static void add_centred(cm_footprint *f, int32_t norm, int32_t last)
 {
-    int32_t        from = tensor < 0 ? -1 : cm__t(f->step, cm__t(f->step, tensor)->storage)->producer;
-    const cm_node *n = from < 0 ? NULL : &f->step->nodes[from];
-    return n && depth < DEEPEST && is_recomputable(f->step, n) ? n : NULL;
+    int32_t tensor = f->step->nodes[norm].inputs[0];
+    cm_poly bytes = cm__poly_scale(cm_tensor_elements(cm__t(f->step, tensor)), (double)cm_dtype_size(CM_FP32));
+    f->pieces[f->n_pieces++] = (cm__piece){bytes, tensor, norm, last, CM_CATEGORY_INPUT_OUTPUT};
 }
 
-/* Bytes that would have to be stored longer to compute a node again, directly or from what its inputs come from. If
-   `keep`, they are stored longer. */
-static double missing_bytes(cm_footprint *f, const int32_t *piece_of, const cm_node *n, int32_t until, int depth,
-                            bool keep)
+/* An elementwise operator whose result is larger than all its operands together, like a product of rows and columns: if
+   one kernel reads the result, it computes it. */
+static bool is_spread(const cm_graph *g, const cm_node *n)
 {
-    double sum = 0;
+    cm_poly made = cm_tensor_bytes(cm__t(g, n->outputs[0]));
+    double  read = 0;
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
-        if (is_stored(x, until)) continue;
-        const cm_node *source = source_of(f, n->inputs[k], depth);
-        double         own = cm__poly_at(&x->bytes, 1);
-        double         behind = source ? missing_bytes(f, piece_of, source, until, depth + 1, false) : own;
-        if (keep && behind < own) missing_bytes(f, piece_of, source, until, depth + 1, true);
-        else if (keep) x->dies = until;
-        sum += behind < own ? behind : own;
+        if (n->inputs[k] < 0) continue;
+        cm_poly bytes = cm_tensor_bytes(cm__t(g, cm__t(g, n->inputs[k])->storage));
+        read += cm__poly_at(&bytes, 1);
     }
-    return sum;
+    return cm__class(n) == CM_CLASS_ELEMENTWISE && cm__poly_at(&made, 1) > read;
 }
 
-static void forget(cm_footprint *f, const int32_t *piece_of, const readers *r, int32_t node)
+/* Whether a node reads a tensor from memory: not if it is in the kernel that makes it, if backward computes the tensor
+   again, or if the operand of a product is written in the order that the product wants. Concatenations are written, and
+   so are the gradients that sums for a norm's weights read. */
+static bool reads_stored(const cm_footprint *f, const cm__fusing *kernels, int32_t node, int32_t base,
+                         const cm__partition *kept)
 {
-    const cm_node *n = &f->step->nodes[node];
-    cm__piece     *y = piece_at(f, piece_of, n->outputs[0]);
-    int32_t        base = cm__t(f->step, n->outputs[0])->storage;
-    int32_t        last = r->forward[base] > node ? r->forward[base] : node;
-    if (!y || y->born != node || y->dies >= f->n_nodes || y->dies <= last || r->library[base]) return;
-    if (f->step->nodes[y->dies].phase != CM_BACKWARD) return;
-    double allowed = cm__poly_at(&y->bytes, 1) * (n->op == CM_OP_CAST ? 1 : SMALL);
-    if (missing_bytes(f, piece_of, n, y->dies, 0, false) >= allowed) return;
-    missing_bytes(f, piece_of, n, y->dies, 0, true);
-    y->dies = last;
+    const cm_graph *g = f->step;
+    int32_t         maker = cm__t(g, base)->producer;
+    bool            again = g->nodes[maker].phase == CM_FORWARD && g->nodes[node].phase == CM_BACKWARD;
+    if (again && !g->nodes[node].outside && kept->stored[base] < 0) return false;
+    if (cm__copies_input(f, &g->nodes[node])) return false;
+    bool inlined = kernels->uses[base] == 1 && kernels->kernel[maker] >= 0 && kernels->kernel[node] >= 0;
+    if (inlined && is_spread(g, &g->nodes[maker])) return false;
+    bool apart = g->nodes[maker].op == CM_OP_CONCAT || cm__fusing_has_weight_sums(kernels, node);
+    return apart || kernels->kernel[node] != kernels->kernel[maker];
 }
 
-static void never_made(cm__piece *x) { x->bytes = (cm_poly){{0}}, x->born = x->dies = -1; }
+/* What the sums of a batch norm's gradient and the kernel after them both need is computed again once, in fp32, and
+   that kernel's result is not rounded either (model/dispatch/traffic.c, add_recomputed()). */
+static void store_recomputed(cm_footprint *f, const cm__fusing *kernels, int32_t node, const cm__partition *kept)
+{
+    const cm_graph *g = f->step;
+    const cm_node  *n = &g->nodes[node];
+    int32_t         kernel = n->phase == CM_BACKWARD ? kernels->kernel[node] : -1, last = node;
+    if (kernel < 0 || kernels->norm[kernel] < 0 || !cm__fusing_reads_often(kernels, n)) return;
+    if (cm__fusing_group_norm(kernels, &g->nodes[kernels->norm[kernel]])) return;
+    while (kernels->next[last] >= 0) last = kernels->next[last];
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t          base = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->storage;
+        const cm_tensor *t = base < 0 ? NULL : cm__t(g, base);
+        if (!t || t->producer < 0 || g->nodes[t->producer].phase != CM_FORWARD || kept->stored[base] >= 0) continue;
+        if (!cm__same_size(cm_tensor_elements(t), kernels->size[kernel])) continue;
+        double each = cm_dtype_size(t->dtype) < 4 ? 2 * 4 : 4;
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(cm_tensor_elements(t), each), base, node, last,
+                                               CM_CATEGORY_INPUT_OUTPUT};
+    }
+}
+
+/* Tensors that only the kernel that computes them reads are not made. */
+static void forget_inner(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch, const cm__partition *kept)
+{
+    const cm_graph   *g = f->step;
+    const cm__fusing *kernels = cm__fusing_kernels(scratch, g, f->options.layout);
+    bool             *made = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *made);
+    for (int32_t k = 0; k < g->n_outputs; k++) made[cm__t(g, g->outputs[k])->storage] = true;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++) {
+            int32_t base = g->nodes[i].inputs[k] < 0 ? -1 : cm__t(g, g->nodes[i].inputs[k])->storage;
+            if (base < 0 || cm__t(g, base)->producer < 0) continue;
+            made[base] |= reads_stored(f, kernels, i, base, kept);
+        }
+    for (int32_t t = 0; t < g->n_tensors; t++) /* gradients that are added up in place */
+        if (made[t] && piece_of[t] >= 0) made[f->pieces[piece_of[t]].tensor] = true;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        cm__piece *x = piece_of[t] >= 0 ? &f->pieces[piece_of[t]] : NULL;
+        if (!x || x->tensor != t || x->born < 0 || x->dies >= f->n_nodes || made[t]) continue;
+        if (kernels->kernel[x->born] >= 0) never_made(x);
+    }
+    for (int32_t i = 0; i < g->n_nodes; i++) store_recomputed(f, kernels, i, kept);
+}
+
+/* Activations live until their last use, which is in backward for those that are stored. */
+static void store(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
+{
+    const cm_graph *g = f->step;
+    cm__partition   kept = cm__partition_of(scratch, f);
+    const int32_t  *read = readers_of(f, scratch);
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        cm__piece *x = piece_of[t] >= 0 ? &f->pieces[piece_of[t]] : NULL;
+        if (!x || x->tensor != t || x->born < 0 || x->dies >= f->n_nodes) continue;
+        const cm_node *n = &g->nodes[x->born];
+        bool           backward = g->nodes[x->dies].phase == CM_BACKWARD || kept.stored[t] >= 0;
+        if (n->phase != CM_FORWARD || n->outside || !backward) continue;
+        x->dies = kept.stored[t] > read[t] ? kept.stored[t] : read[t] > x->born ? read[t] : x->born;
+        if (kept.mask[t] >= 0) add_mask(f, x, kept.mask[t]);
+    }
+    for (int32_t i = 0; i < f->n_nodes; i++)
+        if (kept.centred[i] >= 0) add_centred(f, i, kept.centred[i]);
+    forget_inner(f, piece_of, scratch, &kept);
+}
 
 /* Logits are stored until backward; probabilities are not made. */
 static void forget_probabilities(cm_footprint *f, const int32_t *piece_of, int32_t node)
@@ -134,16 +180,18 @@ static void forget_wide_gradient(cm_footprint *f, const int32_t *piece_of, int32
     if (next && next->op == CM_OP_CAST) never_made(x);
 }
 
-/* Zeros beside the gradients of a model's outputs, from the start of backward until the outputs are read. */
+/* Zeros beside the gradients of a model's outputs, from the start of backward until its first library call. */
 static void add_zeros(cm_footprint *f, const int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    int32_t         first = 0;
+    int32_t         first = 0, last;
     while (first < f->n_nodes && g->nodes[first].phase == CM_FORWARD) first++;
+    for (last = first; last + 1 < f->n_nodes; last++)
+        if (!g->nodes[last + 1].view && !cm__fusible(g, &g->nodes[last + 1])) break;
     for (int32_t k = 0; first < f->n_nodes && k < g->n_outputs; k++) {
         cm__piece *x = cm__zero_gradient(g, k) ? piece_at(f, piece_of, g->outputs[k]) : NULL;
         if (!x || x->born < 0) continue;
-        f->pieces[f->n_pieces++] = (cm__piece){x->bytes, x->tensor, first, first + 1, CM_CATEGORY_INPUT_OUTPUT};
+        f->pieces[f->n_pieces++] = (cm__piece){x->bytes, x->tensor, first, last, CM_CATEGORY_INPUT_OUTPUT};
     }
 }
 
@@ -155,18 +203,17 @@ static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t nod
     if (x && x->born == node) x->bytes = cm__fusing_bytes(f->step, n->outputs[1]);
 }
 
-/* From the last node to the first: what a recomputed activation is computed from may be recomputed itself. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
 {
     if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_COMPILE) return;
-    readers r = readers_of(f);
+    cm__ctx *scratch = cm__scratch_new(f->ctx);
+    store(f, piece_of, scratch);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         forget_probabilities(f, piece_of, i);
         forget_spread(f, piece_of, i);
         forget_wide_gradient(f, piece_of, i);
         shrink_indices(f, piece_of, i);
     }
-    for (int32_t i = f->n_nodes - 1; i >= 0; i--)
-        if (is_recomputable(f->step, &f->step->nodes[i])) forget(f, piece_of, &r, i);
     add_zeros(f, piece_of);
+    cm__scratch_free(scratch);
 }
