@@ -247,7 +247,7 @@ typedef struct cm_train_options {
        tensor that backward reads */
     bool         whole_layers;
     cm_attention attention;
-    int32_t      software;  /* year of the runtime's release, which decides the attention kernel; 0: today's */
+    int32_t      software;  /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;
     cm_logits    logits;
     int32_t      metrics;   /* cross-entropies of each micro-batch's logits that the trainer computes beside the loss */

@@ -129,17 +129,23 @@ def scoreboard(sets):
                                       "worst %", "in 90 %"], rows)
 
 
+def better_baselines(sets):
+    """(set, baseline, rows that both predict) where the baseline is more accurate."""
+    return [(one["set"], s["predictor"], s["shared"]) for one in filter(of_time, sets) for s in one["summaries"][1:]
+            if s["shared"] and s["shared_accuracy"] > s["own_accuracy"]]
+
+
 def beside(sets):
-    rows, lost = [], []
+    rows, lost = [], better_baselines(sets)
     for one in filter(of_time, sets):
         cells = [one["set"]]
         for s in one["summaries"][1:]:
             cells.append(f"{percent(s['own_accuracy'])} : {percent(s['shared_accuracy'])}" if s["shared"] else "–")
-            if s["shared"] and s["shared_accuracy"] > s["own_accuracy"]:
+            if (one["set"], s["predictor"], s["shared"]) in lost:
                 cells[-1] = f"**{cells[-1]}**"
-                lost.append(f"{one['set']} ({s['predictor']})")
         rows.append(cells)
-    said = f"Better baselines: {', '.join(lost)}." if lost else "No baseline is better."
+    named = ", ".join(f"{name} ({baseline}, {shared} rows)" for name, baseline, shared in lost)
+    said = f"Better baselines: {named}." if lost else "No baseline is better."
     return ("## Comparison with three baselines\n\nAccuracy in per cent, Centimani : baseline, on the rows that both predict; bold where the "
             "baseline is better.\n\n" + table(["set", "roofline", "utilisation", "similarity"], rows) + "\n" + said + "\n")
 

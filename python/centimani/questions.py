@@ -99,7 +99,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     prompt: with --generate or --loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
@@ -211,7 +212,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     prompt: with --generate or --loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
@@ -291,7 +293,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     prompt: with --generate or --loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
@@ -370,7 +373,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -456,7 +460,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
@@ -567,7 +572,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: numbers of devices; efficiency is relative to the first one
@@ -645,7 +651,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
     n: number of devices; data parallel unless --tp, --pp or --cp is given
@@ -716,7 +723,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         products
     freeze: do not train parameters whose names match: parts of names, or patterns with * and ?, comma-separated
     attention: auto (default: from runtime and device), flash (one kernel), efficient, cudnn or math (stored scores)
-    software: year of the runtime's release, which decides attention and what Megatron-LM overlaps (default: today's)
+    software: year of the runtime's release: decides attention, what Megatron-LM overlaps, GPTs on a CS-2 (default:
+        today's)
     mode: training (default) or inference: forward pass only, no loss
     fuse: fuse operators of a file into one: all (default), eager (as eager PyTorch does), norms (as eager, and norms
         that the model writes out) or none

@@ -36,6 +36,9 @@ typedef struct cm__execution {
     cm_number fill;                    /* samples in a full pipeline */
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */
     cm_number overlap;                 /* 1: gradients of copies are summed while backward goes on */
+    cm_number older_software;            /* step time of causal models under software of years before
+                                          `older_before`, over today's */
+    cm_number older_before;
     cm_number sums_behind;             /* 1: sums of input gradients run behind the products of weight gradients */
     cm_number stored_scores;           /* 1: operators run as the model writes them; attention is products and a
                                           softmax, unless flash attention is asked for */

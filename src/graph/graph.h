@@ -99,6 +99,7 @@ typedef struct cm__attr {
 #define CM__REAL(k, x) ((cm__attr){.key = (k), .real = (x)})
 
 const cm__attr *cm__attr_find(const cm_node *node, cm__attr_key key); /* NULL: not set */
+bool            cm__is_causal(const cm_graph *g); /* the model has attention that sees earlier tokens alone (loss.c) */
 int64_t         cm__attr_int(const cm_node *node, cm__attr_key key, int64_t otherwise);
 double          cm__attr_real(const cm_node *node, cm__attr_key key, double otherwise);
 void            cm__attr_add(cm__ctx *ctx, cm_node *node, cm__attr attr); /* copies `attr` */

@@ -26,18 +26,18 @@ static int32_t in_fp32(cm_graph *g, int32_t x)
     return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit(g, CM_OP_CAST, "loss.cast", &x, 1, &to, 1);
 }
 
-/* In a causal model each token predicts the next one, so the last has no target. */
-static bool is_causal(const cm_graph *g)
+bool cm__is_causal(const cm_graph *g)
 {
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == CM_OP_ATTENTION && cm__attr_int(&g->nodes[i], CM_ATTR_CAUSAL, 0)) return true;
     return false;
 }
 
+/* In a causal model each token predicts the next one, so the last has no target. */
 static int32_t all_but_last(cm_graph *g, int32_t x)
 {
     const cm_tensor *t = cm__t(g, x);
-    if (t->rank != 3 || t->dims[1].per_batch || t->dims[1].fixed < 2 || !is_causal(g)) return x;
+    if (t->rank != 3 || t->dims[1].per_batch || t->dims[1].fixed < 2 || !cm__is_causal(g)) return x;
     cm__attr attrs[] = {CM__INTS(CM_ATTR_STARTS, 0), CM__INTS(CM_ATTR_ENDS, t->dims[1].fixed - 1),
                         CM__INTS(CM_ATTR_AXES, 1)};
     return cm__emit(g, CM_OP_SLICE, "loss.shift", &x, 1, attrs, 3);

@@ -39,6 +39,12 @@ static bool launches_or_loads(const question *q)
     return not_native(q) || q->o->loading.on || q->o->loading.dataset;
 }
 static bool has_host_time(const question *q) { return not_native(q) || q->device->execution.step_s.known; }
+static bool has_releases(const question *q)
+{
+    const cm__execution *e = &q->device->execution;
+    return not_native(q) || (e->older_before.known && !e->interval_s.known);
+}
+static bool release_counts(const question *q) { return not_native(q) || cm__is_causal(q->forward); }
 /* Releases differ in attention, in what recomputation repeats, and in how they join gradients of cut tensors. */
 static bool year_counts(const question *q)
 {
@@ -75,7 +81,9 @@ static const rule of_models[] = {
 static const rule of_devices[] = {
     {efficient, by_pytorch, "--attention efficient is a kernel of PyTorch, which does not run: choose flash or math"},
     {cudnn, not_native, "--attention cudnn is a kernel of NVIDIA's library, which does not run: choose flash or math"},
-    {software, not_native, "--software is the year of PyTorch or Megatron-LM, and its runtime is native: omit it"},
+    {software, has_releases, "--software is the year of PyTorch or Megatron-LM, and its runtime is native: omit it"},
+    {software, release_counts, "known releases of its software differ for models with causal attention, which this one "
+                               "has not: omit --software"},
     {software, year_counts, "releases of PyTorch differ in attention and recomputation, and the step has neither: omit "
                             "--software"},
     {quantize, by_kernels, "--quantize stores weights in formats of GPU libraries, for which it has no kernels"},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py) against sums by hand.
+"""papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py) against sums by hand;
+no baseline is better on a set of four rows or more.
 
 Prints TAP. A row of docs/results/papers-contradictions.tsv that is no longer judged, or has another value, fails, too.
 """
@@ -26,17 +27,24 @@ def sums():
         yield abs(found - expected) < 1e-12, f"{what}: {found:.4f}"
 
 
-def judged(program):
+def judged(sets):
     """All rows of the groups are found among the judged ones."""
-    sets = papers_rows.accuracy.sets_of(program)
     rows = [papers_rows.accuracy.rows_of_six(sets), papers_rows.accuracy.rows_of_several(sets)]
     met = sum(len(papers_rows.least_errors(r)) for r in rows)
     lines = sum(line[2] != "0" for line in papers_rows.lines_of(papers_rows.CONTRADICTIONS))
     yield met == lines, f"{met} of {lines} contradicting rows are judged"
 
 
+def baselines(sets):
+    """On a set with four rows or more, no baseline is better."""
+    better = [f"{name} ({baseline})" for name, baseline, rows in papers_rows.accuracy.better_baselines(sets)
+              if rows >= 4]
+    yield not better, f"better baselines on sets with four rows or more: {', '.join(better) or 'none'}"
+
+
 def main():
-    results = [*sums(), *judged(sys.argv[1])]
+    sets = papers_rows.accuracy.sets_of(sys.argv[1])
+    results = [*sums(), *judged(sets), *baselines(sets)]
     print(f"1..{len(results)}")
     for number, (good, what) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {what}")

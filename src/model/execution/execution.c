@@ -76,6 +76,13 @@ static void read_memories(cm__job *j)
     j->far_bytes_s = j->edge_bytes_s * (reaches_near ? 1 : share);
 }
 
+/* Step time with the software of the asked year over today's. Known releases differ for causal models alone. */
+static double older_software(const cm_graph *g, const cm__execution *e)
+{
+    bool old = e->older_before.known && g->software && g->software < e->older_before.value;
+    return old && cm__is_causal(g) ? cm__value_or(e->older_software, 1) : 1;
+}
+
 static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
                       int64_t batch)
 {
@@ -88,6 +95,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .section_s = cm__value_or(e->section_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
+                              .older = older_software(step, e),
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
                               .matrix_scale = cm__value_or(device->calibration.matrix, 1),
                               .vector_scale = cm__value_or(device->calibration.vector, 1),

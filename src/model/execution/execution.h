@@ -43,6 +43,7 @@ typedef struct cm__job {
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
     double           edge_bytes_s;                    /* full bandwidth of that memory */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
+    double           older;                           /* step time with the asked software over today's */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; otherwise 1 */
     double           kept;                            /* fraction of pruned weights' work that remains; 1: all */

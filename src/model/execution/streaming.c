@@ -43,7 +43,7 @@ static double gradients_out(const cm__job *j, const cm_node *n)
 static double layer_s(const cm__job *j, const layer *l)
 {
     double stream = j->single_operator ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
-    return hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
+    return j->older * hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
 }
 
 /* A repeated block of the model is one layer; outside blocks, every node with weights starts one. */

@@ -60,6 +60,28 @@ static void layers_have_a_latency(void **state)
     assert_near(a.info.device_time_s, a.info.launches, 1e-3);
 }
 
+/* Under software of a year before `older_before`, causal models take `older_software` times as long, whatever bounds
+   them. */
+static void older_software_is_slower_for_causal_models(void **state)
+{
+    (void)state;
+    const char *chip = STREAMING("1e12", "1e9", ", \"layer_latency\": " NUMBER("1e-3", "s") ", \"older_software\": "
+                                 NUMBER("1.25", "1") ", \"older_before\": " NUMBER("2024", "1"));
+    const char *causal = "gpt:layers=2,hidden=512,heads=8,seq=256,vocab=8192";
+    const char *other = "bert:layers=2,hidden=512,heads=8,seq=256,vocab=8192";
+    const struct {
+        const char *model;
+        int32_t     year;
+        double      factor;
+    } cases[] = {{causal, 2023, 1.25}, {causal, 2024, 1}, {other, 2023, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const cm_predict_options batch = {.batch = 8};
+        const cm_train_options   then = {.software = cases[i].year};
+        answer today = ask(chip, cases[i].model, 8, false), asked = ask_trained(chip, cases[i].model, then, batch);
+        assert_near(asked.info.device_time_s, cases[i].factor * today.info.device_time_s, 1e-9);
+    }
+}
+
 static void activations_bound_the_micro_batch(void **state)
 {
     (void)state;
@@ -81,6 +103,7 @@ int main(void)
         cmocka_unit_test(pruned_weights_are_skipped),
         cmocka_unit_test(blocks_alone_are_pruned),
         cmocka_unit_test(layers_have_a_latency),
+        cmocka_unit_test(older_software_is_slower_for_causal_models),
         cmocka_unit_test(activations_bound_the_micro_batch),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
