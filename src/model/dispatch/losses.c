@@ -41,6 +41,16 @@ static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
     if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
 }
 
+#define INNER_THREADS 64 /* numbers after the axis, up to which a block divides the axis among threads, too */
+
+/* A softmax over the last axis has contiguous rows. Over others, one thread computes each (SoftMax.cu's
+   SpatialSoftMax_getBlockSize), unless there are few numbers after the axis. */
+static bool in_planes(const cm_tensor *x, int32_t axis)
+{
+    cm_poly inner = cm__poly_product(x->dims + axis + 1, x->rank - axis - 1);
+    return cm__poly_at(&inner, 1) > INNER_THREADS;
+}
+
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -49,10 +59,12 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
+    int32_t along_axis = (int32_t)(axis < 0 ? axis + x->rank : axis);
+    const char *kernel = in_planes(x, along_axis) ? "planes" : cm__forward_kernel(forward->op, "");
     along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
+          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), kernel,
                          x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: nearly that of fp32 */
-          x, (int32_t)(axis < 0 ? axis + x->rank : axis));
+          x, along_axis);
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 

@@ -92,6 +92,7 @@ static const struct {
     {"nt-bias", "nt"},
     {"mask", ""},
     {"log", ""},
+    {"planes", ""},
     {"max", "sum"},
     {"mean", "sum"},
     {"gru", "lstm"},

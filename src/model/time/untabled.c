@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, gradients of look-ups with equal indices, convolutions of volumes in 32 bits. */
+   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, windows as
+   columns, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -32,6 +33,44 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     double row = cm__size(c, CM__SOFTMAX_COLS) * cm__call_element(c, 0), rows = cm__size(c, CM__SOFTMAX_ROWS);
     if (row * fmin(rows, l->cores) <= l->cache_bytes || l->memory_bytes_s <= 0) return 0;
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
+}
+
+#define RESIDENT_THREADS 2048 /* of a multiprocessor */
+
+/* Kernels whose threads each loop over numbers, one read after another: the time of a loop, times how often all
+   multiprocessors are full of threads. */
+static double loops_time(const cm__limits *l, double threads, double length, double cycles)
+{
+    return fmax(1, threads / (l->cores * RESIDENT_THREADS)) * length * cycles / l->clock_hz;
+}
+
+/* True: a softmax over a dimension that is not the last, alone or in a loss. */
+static bool over_planes(const cm__call *c)
+{
+    return (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "planes") == 0) ||
+           (c->op == CM__CALL_CROSS_ENTROPY && strcmp(c->variant, "nchw") == 0);
+}
+
+/* Such a softmax (cunn_SpatialSoftMaxForward in ATen/native/cuda/SoftMax.cu): a thread
+   reads a column three times, for the maximum, the sum and the results; backward twice. */
+static double planes_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    double rows = cm__size(c, CM__SOFTMAX_ROWS), cols = cm__size(c, CM__SOFTMAX_COLS);
+    bool   cached = rows * cols * cm__call_element(c, 0) <= l->cache_bytes;
+    if (c->pass == CM__PASS_FORWARD)
+        return loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
+    return loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
+}
+
+/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). */
+static double columns_time(const cm__limits *l, const cm__call *c)
+{
+    double window = cm__size(c, CM__POOL_WINDOW), height = cm__size(c, CM__POOL_H);
+    double flop, bytes, area = height == 1 ? window : window * window;
+    cm__call_work(c, &flop, &bytes); /* its FLOP are the numbers that it writes */
+    double threads = flop / (area * cm__size(c, CM__POOL_N));
+    return cm__size(c, CM__POOL_N) * loops_time(l, threads, area, cm__time_factors.window_cycles);
 }
 
 /* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
@@ -116,7 +155,9 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
+    if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
+    if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
     return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;
 }
