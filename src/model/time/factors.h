@@ -13,6 +13,8 @@ typedef struct cm__factors {
     double head_cycles, head_cycles_dropout, head_cycles_backward;
     double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
+    double block_cycles, block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
+    double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
