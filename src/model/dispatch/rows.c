@@ -174,7 +174,7 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 static void over_reduced(cm__dispatch *d, int32_t node, const char *function, const char *dtype, const cm_poly sizes[3])
 {
     char           variant[CM__CALL_TEXT];
-    bool           columns = cm__poly_at(&sizes[2], 1) == 1, row = cm__poly_at(&sizes[0], 1) == 1;
+    bool           columns = cm__poly_at(&sizes[2], 2) == 1, row = cm__poly_at(&sizes[0], 2) == 1; /* at any batch size */
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "", CM_FP32, false);
     snprintf(variant, sizeof variant, "%s:%s", function, columns ? "col" : row ? "row" : "plane");
     cm__join(c.variant, sizeof c.variant, variant, NULL);
