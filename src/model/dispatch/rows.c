@@ -167,7 +167,8 @@ void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, "mean"); 
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    reduce_as(d, node, cm__attr_find(n, CM_ATTR_PLACES) ? "argmax" : reduction_name(n->op));
+    bool places = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
+    reduce_as(d, node, places ? "argmax" : reduction_name(n->op)); /* the kernel that also finds places is slower */
 }
 
 /* A function of a tensor and of one number for each reduction of it. */
