@@ -6,7 +6,7 @@ name of its part, and operators.py prints it beside the predicted one. Sizes do 
 of a first input that nobody reads. Nothing here is meant to be trained.
 
 A set is a list of entries (words, operator, inputs...): the operator is a function or a module, an input is a shape of
-random numbers with a gradient, or one of the kinds below.
+random numbers with a gradient, or one of probe_kinds.py.
 """
 import torch
 from torch import nn
