@@ -7,12 +7,12 @@ import os
 import re
 import traceback
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-from . import hooks, optimizers, retyped
+from . import casts, hooks, optimizers, retyped
 from .trace import CaptureError, Recorder
 from .worlds import Swapped, converted, new_world, require_supported
 from .writer import PathError, Point, Trace, combine, compare, same_path
@@ -138,6 +138,7 @@ class Plan:
                  seq_dim: Optional[int]):
         self.model, self.inputs, self.target, self.loss, self.optimizer = model, inputs, target, loss, optimizer
         self.batch_dim, self.seq_dim = batch_dim, seq_dim
+        self.casts: Set[int] = set()  # casts that are recorded though they change nothing here (casts.py)
         tensors = [t for t in tree_flatten((inputs, target))[0] if isinstance(t, torch.Tensor)]
         if not tensors:
             raise CaptureError("inputs hold no tensor")
@@ -219,6 +220,7 @@ def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point, dtype: 
 class Step:
     def __init__(self, recorder: Recorder):
         self.recorder, self.loss, self.outputs = recorder, -1, []  # type: ignore[var-annotated]
+        self.casts = casts.Casts(recorder, set())
 
 
 def _mark_gradients(recorder: Recorder, model: torch.nn.Module) -> None:
@@ -235,7 +237,8 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
     _register(recorder, plan.model)
     inputs, target = _inputs_at(plan, world, recorder, point, swapped.dtype)
     with world.inside(), hooks.recording(recorder, plan.model, real=False):
-        output = _call(plan.model, inputs)
+        with casts.Casts(recorder, plan.casts) as step.casts:
+            output = _call(plan.model, inputs)
         recorder.scope.clear()
         loss = _loss_of(plan.loss, output, target, recorder)
         step.loss = recorder.tensors.find(loss)
@@ -250,6 +253,22 @@ def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: b
     for p in plan.model.parameters():
         p.grad = None
     return step
+
+
+def _find_casts(plan: Plan, world: Any) -> None:
+    """Set plan.casts. A model that runs under autocast shows them itself; one that fails there is recorded without."""
+    if plan.type != torch.float32 or hooks.autocast_kind() or not hasattr(torch, "compile"):
+        return
+    point, lists = plan.points()[0], []
+    for dtype, autocast in ((None, True), (None, False), (torch.bfloat16, False)):
+        try:
+            with Swapped(plan.model, world, dtype) as swapped, torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+                lists.append(_run(plan, world, swapped, point, forward_only=True).casts.asked)
+        except Exception:  # noqa: BLE001 - the step itself is recorded without autocast
+            return
+        if (torch.float32, torch.bfloat16) not in lists[0]:
+            return
+    plan.casts = casts.only_under_autocast(lists[1], lists[2], lists[0])
 
 
 LARGER = (1, 4, 16)  # batch sizes to try, in multiples of the given one
@@ -411,6 +430,8 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     make = world.recorder
     world.recorder = lambda: active.append(make()) or active[-1]
     try:
+        with _gradients_kept(model):
+            _find_casts(plan, world)
         with _gradients_kept(model), Swapped(model, world) as swapped:
             steps, points = _steps(plan, world, swapped)
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,

@@ -78,6 +78,8 @@ def _attention(args, kwargs) -> Optional[Fused]:
     attrs = {"dropout_p": given.get("dropout_p", 0.0), "is_causal": given.get("is_causal", False)}
     if mask is not None and mask.dim() and mask.stride(-1) != 1:  # no fused kernel takes it
         attrs["mask_stride"] = mask.stride(-1)
+    if q.dim() == 4 and q.shape[1] != k.shape[1]:  # without it keys are broadcast, which no fused kernel does
+        attrs["enable_gqa"] = bool(given.get("enable_gqa", False))
     return Fused("aten::scaled_dot_product_attention", [q, k, v, mask], attrs, make)
 
 
@@ -163,6 +165,11 @@ def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any],
         recorder.record(fused.name, fused.tensors, result if isinstance(result, (list, tuple)) else [result],
                         fused.attrs)
         return result
+    return recorded(recorder, fused)
+
+
+def recorded(recorder: Recorder, fused: Fused) -> Any:
+    """The outputs of an operator that is recorded as a whole, in a step of fake tensors."""
     outputs = _Recorded.apply(recorder, fused, *fused.tensors)
     kept = outputs[:len(outputs) - fused.extra]
     return kept[0] if len(kept) == 1 else tuple(kept)

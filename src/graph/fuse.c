@@ -150,7 +150,8 @@ static bool changes_nothing(const cm__fuser *f, const cm_node *n)
     switch (n->op) {
     case CM_OP_IDENTITY: return true;
     case CM_OP_CAST:
-    case CM_OP_CAST_LIKE: return x->dtype == y->dtype && x->converted == y->converted;
+    case CM_OP_CAST_LIKE:
+        return x->dtype == y->dtype && x->converted == y->converted && !cm__attr_find(n, CM_ATTR_UNDER_AUTOCAST);
     case CM_OP_EXPAND:
     case CM_OP_RESHAPE: return cm__same_shape(x, y);
     case CM_OP_TRANSPOSE: return keeps_order(n, x->rank);

@@ -13,17 +13,35 @@ static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of
 
 static int32_t kept_in(cm__backward *b, const cm_node *n, int32_t input) { return cm__kept(b, n->inputs[input]); }
 
-/* One kernel over the gradient and the saved tensors, with an output as large as `input`. */
-static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const int32_t *kept, int32_t n_kept)
+/* One kernel over the gradient and the saved tensors. Its output is as large as `input`, or as the gradient if that is
+   larger: then it is summed when it is given. */
+static int32_t computed(cm__backward *b, const cm_node *n, int32_t input, const int32_t *kept, int32_t n_kept)
 {
     int32_t inputs[8] = {dy_of(b, n)}, count = 1, like;
     for (int32_t i = 0; i < n_kept; i++) inputs[count++] = kept[i];
     cm_poly dy = cm_tensor_elements(cm__t(b->g, inputs[0])), x = cm_tensor_elements(cm__t(b->g, n->inputs[input]));
-    like = cm__poly_larger(&dy, &x) ? inputs[0] : n->inputs[input]; /* broadcast: reduced when given */
-    cm__give(b, n, n->inputs[input], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, like, inputs, count));
+    like = cm__poly_larger(&dy, &x) ? inputs[0] : n->inputs[input];
+    return cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, like, inputs, count);
 }
 
-void cm__gradient_input(cm__backward *b, const cm_node *n) { elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1); }
+static void elementwise(cm__backward *b, const cm_node *n, int32_t input, const int32_t *kept, int32_t n_kept)
+{
+    cm__give(b, n, n->inputs[input], computed(b, n, input, kept, n_kept));
+}
+
+/* PyTorch computes all gradients of an operator before it sums those of broadcast operands, so that all are in memory
+   at once. */
+static void give_both(cm__backward *b, const cm_node *n, const int32_t gradients[2])
+{
+    for (int32_t i = 0; i < 2; i++)
+        if (gradients[i] >= 0) cm__give(b, n, n->inputs[i], gradients[i]);
+}
+
+void cm__gradient_input(cm__backward *b, const cm_node *n)
+{
+    if (cm__attr_find(n, CM_ATTR_KEEPS_RESULT)) cm__gradient_output(b, n);
+    else elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0)}, 1);
+}
 
 void cm__gradient_output(cm__backward *b, const cm_node *n)
 {
@@ -46,20 +64,26 @@ void cm__gradient_add(cm__backward *b, const cm_node *n)
 
 void cm__gradient_mul(cm__backward *b, const cm_node *n)
 {
+    int32_t made[2] = {-1, -1};
     for (int32_t i = 0; i < 2; i++)
-        if (cm__wants(b, n, i)) elementwise(b, n, i, (int32_t[]){kept_in(b, n, 1 - i)}, 1);
+        if (cm__wants(b, n, i)) made[i] = computed(b, n, i, (int32_t[]){kept_in(b, n, 1 - i)}, 1);
+    give_both(b, n, made);
 }
 
 void cm__gradient_div(cm__backward *b, const cm_node *n)
 {
-    if (cm__wants(b, n, 0)) elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 1)}, 1);
-    if (cm__wants(b, n, 1)) elementwise(b, n, 1, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
+    int32_t made[2] = {-1, -1};
+    if (cm__wants(b, n, 0)) made[0] = computed(b, n, 0, (int32_t[]){kept_in(b, n, 1)}, 1);
+    if (cm__wants(b, n, 1)) made[1] = computed(b, n, 1, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
+    give_both(b, n, made);
 }
 
 void cm__gradient_pow(cm__backward *b, const cm_node *n)
 {
-    if (cm__wants(b, n, 0)) elementwise(b, n, 0, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
-    if (cm__wants(b, n, 1)) elementwise(b, n, 1, (int32_t[]){kept_in(b, n, 0), cm__kept(b, n->outputs[0])}, 2);
+    int32_t made[2] = {-1, -1};
+    if (cm__wants(b, n, 0)) made[0] = computed(b, n, 0, (int32_t[]){kept_in(b, n, 0), kept_in(b, n, 1)}, 2);
+    if (cm__wants(b, n, 1)) made[1] = computed(b, n, 1, (int32_t[]){kept_in(b, n, 0), cm__kept(b, n->outputs[0])}, 2);
+    give_both(b, n, made);
 }
 
 void cm__gradient_prelu(cm__backward *b, const cm_node *n)

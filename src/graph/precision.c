@@ -357,9 +357,11 @@ static bool lower_cast(lowering *l, const cm_node *n)
 {
     const cm_tensor *y = cm__t(l->in, n->outputs[0]);
     cm_dtype         want = y->dtype;
-    if (n->op != CM_OP_CAST || !y->converted) return false;
+    bool             low = cm__attr_find(n, CM_ATTR_UNDER_AUTOCAST) != NULL;
+    if (n->op != CM_OP_CAST || (!y->converted && !low)) return false;
     int32_t x = mapped(l, n->inputs[0]);
-    if (l->autocast) want = cast_under_autocast(l, n, x);
+    if (low) want = l->autocast ? l->low : cm__t(l->out, x)->dtype;
+    else if (l->autocast) want = cast_under_autocast(l, n, x);
     else converted(l, y, &want);
     follow(l->out, n);
     bool same = cm__t(l->out, x)->dtype == want;

@@ -227,16 +227,19 @@ static void write_back(cm__trace *t, const cm__trace_op *o)
         if (t->tensors[i].here == whole) t->tensors[i].here = written;
 }
 
-/* Before a function overwrites what its gradient needs, autograd clones it. */
+/* Before a function overwrites what its gradient needs, autograd clones it. Functions that it does not clone for, such
+   as leaky_relu_(), have a gradient of their result. */
 static void note_clone(cm__trace *t, const cm__trace_op *o)
 {
     const cm__trace_op *before = o > t->ops ? o - 1 : NULL;
-    bool                saved = o->phase == CM_FORWARD && o->n_in == 1 && o->n_out == 1 && before && before->n_in == 1 &&
-                 strcmp(before->full, "aten::clone") == 0 && before->in[0] == o->in[0];
-    int32_t             made = saved && o->out[0] >= 0 ? t->tensors[o->out[0]].here : -1;
+    bool                alone = o->phase == CM_FORWARD && o->n_in == 1 && o->n_out == 1;
+    bool                cloned = before && before->n_in == 1 && strcmp(before->full, "aten::clone") == 0 &&
+                  before->in[0] == o->in[0];
+    int32_t             made = alone && o->out[0] >= 0 ? t->tensors[o->out[0]].here : -1;
     int32_t             producer = made < 0 ? -1 : cm__t(t->g, made)->producer;
     if (producer >= 0 && cm__class(&t->g->nodes[producer]) == CM_CLASS_ELEMENTWISE)
-        cm__attr_add(t->ctx, &t->g->nodes[producer], CM__INTS(CM_ATTR_IN_PLACE, 1));
+        cm__attr_add(t->ctx, &t->g->nodes[producer],
+                     cloned ? CM__INTS(CM_ATTR_IN_PLACE, 1) : CM__INTS(CM_ATTR_KEEPS_RESULT, 1));
 }
 
 void cm__trace_translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)

@@ -95,7 +95,7 @@ void    cm__trace_translate(cm__trace *t, const cm__map *rows, const cm__trace_o
 int32_t cm__trace_here(cm__trace *t, int32_t tensor); /* the graph's tensor for a tensor of the trace, made if needed */
 
 /* trace_layers.c: whether PyTorch runs this attention as separate operators: its fused kernels need masks whose last
-   dimension is contiguous. `mask`: its place among the operator's inputs. */
+   dimension is contiguous, and broadcast no keys. `mask`: its place among the operator's inputs, after q, k and v. */
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask);
 
 /* ---- trace_functions.c ------------------------------------------------------------------------------------------ */

@@ -181,19 +181,20 @@ void cm__aten_adaptive_pool(cm__trace *t, const cm__trace_op *o, int op)
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
 /* One head of keys serves several of queries. */
-static bool shares_keys(const cm__trace *t, const cm__trace_op *o)
+static bool shares_keys(const cm__trace_tensor *q, const cm__trace_tensor *k)
 {
-    const cm__trace_tensor *q = &t->tensors[o->in[0]], *k = &t->tensors[o->in[1]];
     return q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
 }
 
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask)
 {
-    if (o->in[0] >= 0 && t->tensors[o->in[0]].rank != 4) return true;
+    int32_t q = o->in[mask - 3], k = o->in[mask - 2];
+    bool    shared = q >= 0 && k >= 0 && shares_keys(&t->tensors[q], &t->tensors[k]);
+    if (q >= 0 && t->tensors[q].rank != 4) return true;
+    if (shared && !cm__trace_int(t, o, "enable_gqa", 1)) return true; /* older recordings do not have it */
     if (mask >= o->n_in || o->in[mask] < 0) return false;
     const cm__trace_tensor *m = &t->tensors[o->in[mask]];
-    /* the flash kernel, which would, takes no mask */
-    if (o->in[0] >= 0 && o->in[1] >= 0 && shares_keys(t, o)) return true;
+    if (shared) return true; /* the flash kernel, which would, takes no mask */
     bool turned = m->channels_last && m->rank == 4; /* older recordings have the format, but not the stride */
     return m->rank > 0 && !cm__dim_is(m->dims[m->rank - 1], 1) &&
            cm__trace_int(t, o, "mask_stride", turned ? 0 : 1) != 1;

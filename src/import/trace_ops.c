@@ -144,9 +144,10 @@ void cm__aten_cast(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t                 x = cm__trace_need(t, o, 0);
     const cm__trace_tensor *from = &t->tensors[o->in[0]], *want = cm__trace_out(t, o, 0);
-    cm__attr                to = CM__INTS(CM_ATTR_TO, want->dtype);
-    bool                    same = from->dtype == want->dtype && (!t->typed || from->low == want->low);
-    cm__trace_made(t, o, 0, same ? x : cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &to, 1));
+    cm__attr                attrs[] = {CM__INTS(CM_ATTR_TO, want->dtype), CM__INTS(CM_ATTR_UNDER_AUTOCAST, 1)};
+    bool                    low = strcmp(o->full, "aten::to.autocast") == 0;
+    bool                    same = !low && from->dtype == want->dtype && (!t->typed || from->low == want->low);
+    cm__trace_made(t, o, 0, same ? x : cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, low ? 2 : 1));
 }
 
 /* A copy that makes a tensor contiguous, unless the cast before it runs, whose result is contiguous. */

@@ -4,9 +4,11 @@
  *
  * PyTorch's inputs: x, hidden states, weights; per layer and direction four weights with biases, two without. Its
  * output is [batch, steps, directions * H] if batch_first, else [steps, batch, ...]. Our inputs: x, W[1, gates H, I],
- * R[1, gates H, H], bias. PyTorch's second bias is passed as an input that PyTorch has no use for: an LSTM's peepholes,
- * the other layers' lengths.
+ * R[1, gates H, H], bias, initial states. PyTorch's second bias is passed as an input that PyTorch has no use for: an
+ * LSTM's peepholes, the other layers' lengths. Initial states are passed only if the model computes them: backward has
+ * to reach the layers that they come from. States of zeros have no gradient.
  */
+#include <string.h>
 #include "import/trace_rules.h"
 
 typedef struct layers {
@@ -17,9 +19,11 @@ typedef struct layers {
     bool                biases, batch_first;
     int64_t             hidden;
     double              dropout;
-    int32_t            *last[2];  /* final state and cell of each layer and direction */
+    int32_t            *initial[2], *last[2]; /* state and cell of each layer and direction; initial: NULL if zeros */
     int32_t             n_last;
 } layers;
+
+#define INITIAL_STATE 5 /* index of the input; the initial cell of an LSTM follows */
 
 static int32_t lifted(layers *l, int32_t weight)
 {
@@ -43,6 +47,11 @@ static int32_t direction(layers *l, int32_t x, bool backwards)
         inputs[spare] = cm__trace_need(l->t, l->o, l->at + 3);
         count = spare + 1;
     }
+    for (int s = 0; s < 2; s++)
+        if (l->initial[s]) {
+            inputs[INITIAL_STATE + s] = l->initial[s][l->n_last];
+            count = count > INITIAL_STATE + s + 1 ? count : INITIAL_STATE + s + 1;
+        }
     l->at += l->biases ? 4 : 2;
     cm__attr attrs[] = {CM__INTS(CM_ATTR_HIDDEN_SIZE, l->hidden), CM__INTS(CM_ATTR_LAYOUT, l->batch_first),
                         CM__INTS(CM_ATTR_DIRECTION, backwards)};
@@ -78,6 +87,26 @@ static int32_t final_states(layers *l, const int32_t *each, const cm__trace_tens
     return cm__emit(l->t->g, CM_OP_CONCAT, cm__trace_name(l->t, l->o), parts, l->n_last, &axis, 1);
 }
 
+/* The initial states of each layer and direction: parts of [layers * directions, batch, H]; NULL if they are zeros. */
+static int32_t *initial_states(cm__trace *t, const cm__trace_op *o, int32_t index, int64_t count)
+{
+    int32_t          whole = cm__trace_need(t, o, index);
+    const cm_tensor *x = cm__t(t->g, whole);
+    bool             zeros = x->producer < 0 ? x->role == CM_ROLE_CONSTANT
+                                             : t->g->nodes[x->producer].op == CM_OP_CONSTANT_OF_SHAPE;
+    if (zeros || x->rank != 3 || x->dims[0].per_batch || x->dims[0].fixed != count) return NULL;
+    int64_t *ones = cm__alloc_array(t->ctx, (size_t)count, sizeof *ones);
+    for (int64_t i = 0; i < count; i++) ones[i] = 1;
+    int32_t *each = cm__alloc_array(t->ctx, (size_t)count, sizeof *each);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_AXIS, 0), {.key = CM_ATTR_SPLIT, .count = (int32_t)count, .ints = ones}};
+    each[0] = whole;
+    if (count > 1)
+        memcpy(each,
+               cm__emit_node(t->g, CM_OP_SPLIT, cm__trace_name(t, o), &whole, 1, attrs, 2, (int32_t)count)->outputs,
+               (size_t)count * sizeof *each);
+    return each;
+}
+
 void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
 {
     int64_t count = cm__trace_int(t, o, "num_layers", 1), states = op == CM_OP_LSTM ? 2 : 1;
@@ -93,6 +122,7 @@ void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
     l.hidden = y->dims[2].fixed;
     if (count < 1 || count > CM__TRACE_ARGUMENTS_MAX) cm__fail(t->ctx, CM_ERR_LIMIT, "%lld layers", (long long)count);
     for (int s = 0; s < 2; s++) l.last[s] = cm__alloc_array(t->ctx, (size_t)count * 2, sizeof *l.last[s]);
+    for (int32_t s = 0; s < states; s++) l.initial[s] = initial_states(t, o, 1 + s, count * (both + 1));
     for (int64_t i = 0; i < count; i++) {
         x = layer(&l, x, both);
         cm__attr ratio = CM__REAL(CM_ATTR_RATIO, l.dropout);

@@ -372,7 +372,8 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
-    double volume_s = moved ? cm__volume_time(&t->limits, c) : 0;
+    bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
+    double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
     double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
     timed.time_s = fmax(timed.time_s, fmax(cm__least_time(&t->limits, c), traffic_s));

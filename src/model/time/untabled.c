@@ -69,8 +69,9 @@ static double planes_time(const cm__limits *l, const cm__call *c)
 /* A block divides the axis among its threads. */
 static double blocks_time(const cm__limits *l, const cm__call *c)
 {
+    const cm__factors *f = &cm__time_factors;
     bool   forward = c->pass == CM__PASS_FORWARD;
-    double cycles = forward ? 3 * cm__time_factors.block_cycles : 2 * cm__time_factors.block_cycles_backward;
+    double cycles = forward ? 3 * f->softmax_block_cycles : 2 * f->softmax_block_cycles_backward;
     double passes = ceil(cm__size(c, CM__SOFTMAX_COLS) / BLOCK_THREADS);
     return loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
 }
@@ -138,18 +139,40 @@ static double batched_time(const cm__limits *l, const cm__call *c)
 
 #define HEAD_QUERIES 128 /* that a block of a fused attention kernel treats */
 
+static double head_cycles(const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    bool               backward = c->pass == CM__PASS_BACKWARD;
+    if (in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
+    if (backward) return f->head_cycles_backward;
+    return strstr(c->variant, "dropout") ? f->head_cycles_dropout : f->head_cycles;
+}
+
 /* A block starts and ends for each head, which takes longer than the work of a short sequence. */
 static double attention_time(const cm__limits *l, const cm__call *c)
 {
     double heads = cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS);
     double blocks = heads * ceil(cm__size(c, CM__ATTENTION_Q) / HEAD_QUERIES);
-    double cycles = c->pass == CM__PASS_BACKWARD       ? cm__time_factors.head_cycles_backward
-                    : strstr(c->variant, "dropout") ? cm__time_factors.head_cycles_dropout
-                                                    : cm__time_factors.head_cycles;
-    return in_32_bits(c) ? 0 : blocks * cycles / (l->cores * l->clock_hz);
+    return blocks * head_cycles(c) / (l->cores * l->clock_hz);
 }
 
 #define NARROW 32 /* numbers of a row that a warp treats at once */
+
+#define SORTED_LEAST 3072 /* indices above which PyTorch sorts them for the gradient of an embedding */
+#define PIECE 10.0        /* gradients of equal indices that a block adds up, at most */
+#define BLOCK_MAX 1024.0  /* threads of a block, one for each number of a row */
+#define DIGIT 8.0         /* bits by which one pass of a radix sort orders indices */
+
+/* Two kernels launch a block for each index that may occur: one for each piece of its gradients, one for their sum.
+   The device starts about one block per cycle, however little it does. */
+static double sorted_look_up_time(const cm__limits *l, const cm__call *c)
+{
+    double tokens = cm__size(c, CM__EMBEDDING_TOKENS), rows = fmax(2, cm__size(c, CM__EMBEDDING_VOCAB));
+    if (tokens <= SORTED_LEAST) return 0;
+    double blocks = (2 * fmin(tokens, rows) + tokens / PIECE) * ceil(cm__size(c, CM__EMBEDDING_WIDTH) / BLOCK_MAX);
+    double passes = ceil(ceil(log2(rows)) / DIGIT);
+    return (blocks * cm__time_factors.block_cycles + tokens * passes * cm__time_factors.sort_cycles) / l->clock_hz;
+}
 
 /* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
    indices that are equally frequent. */
@@ -160,14 +183,15 @@ static double look_up_time(const cm__limits *l, const cm__call *c)
         cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
                                                         : cm__time_factors.repeat_cycles_narrow;
     else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
-    return repeats * cycles / l->clock_hz;
+    return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
 /* One number for all elements has a faster kernel. */
 static bool is_broadcast(const cm__call *c)
 {
     const char *form = strchr(c->variant, ':');
-    return form && c->sizes[CM__ELEMENTWISE_OUTER] > 1 && (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
+    return form && c->sizes[CM__ELEMENTWISE_OUTER] > 1 &&
+           (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
 }
 
 /* Kernels that compute where each operand lies, or convert types, take as long for each element, however few bytes it
@@ -246,6 +270,11 @@ static double volume_padding(const cm__call *c, bool tf32)
     return padded(result, tile) * padded(summed, tiles[tf32][c->pass].summed);
 }
 
+bool cm__is_volume_of_one_channel(const cm__call *c)
+{
+    return c->op == CM__CALL_CONV3D && c->sizes[CM__CONV3D_C] == 1 && c->sizes[CM__CONV3D_K] == 1;
+}
+
 /* Time of the work of such a convolution by kernels for TF32 or fp32; 0: the device has none. */
 static double volume_work_time(const cm__limits *l, const cm__call *c, double flop, bool tf32)
 {
@@ -255,7 +284,8 @@ static double volume_work_time(const cm__limits *l, const cm__call *c, double fl
     double rate = tf32 ? share * matrix : f->volume_share_plain * vector;
     if (rate <= 0) return 0;
     double tiles_s = flop * volume_padding(c, tf32) / rate;
-    if (c->sizes[CM__CONV3D_GROUPS] == 1 || vector <= 0) return tiles_s;
+    bool dense = c->sizes[CM__CONV3D_GROUPS] == 1 && !cm__is_volume_of_one_channel(c);
+    if (dense || vector <= 0) return tiles_s;
     return fmin(tiles_s, flop / (f->volume_share_direct * vector));
 }
 

@@ -21,5 +21,7 @@ double cm__traffic_time_of(const cm__limits *limits, const cm__call *call, doubl
 /* The time of a convolution of volumes in 32 bits on another GPU than the tables': whole tiles at a share of its
    peak, beside the passes over the images; 0: another call. */
 double cm__volume_time(const cm__limits *limits, const cm__call *call);
+/* Whether the call convolves volumes of a single channel: cuDNN has no tiles for them, and tables have hardly any. */
+bool   cm__is_volume_of_one_channel(const cm__call *call);
 
 #endif

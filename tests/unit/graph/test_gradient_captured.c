@@ -104,13 +104,31 @@ TEST(a_filter_of_a_spectrum)
     poly_is(forward->write_bytes, 0, 4 * 8, 0);
 }
 
+/* [B, 4, 1] * [1, 6]: PyTorch makes both gradients, of B x 4 x 6 numbers, before it sums the first of them. */
+TEST(broadcast_operands_are_summed_last)
+{
+    int32_t last = -1, first = -1;
+    int     made = 0;
+    int32_t wide = op(CM_OP_MUL, IN(input("B,4,1"), weight("w", "1"))), row = weight("v", "1,6");
+    train(OP(REDUCE_SUM, IN(as("y", op(CM_OP_MUL, IN(wide, row)))), INTS(KEEPDIMS, 0)));
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node   *n = &step->nodes[i];
+        const cm_tensor *y = n->n_outputs ? cm__t(step, n->outputs[0]) : NULL;
+        bool             large = y && y->rank == 3 && cm__dim_is(y->dims[2], 6);
+        if (n->op == CM_OP_ELEMENTWISE_GRAD && large) last = i, made++;
+        if (n->op == CM_OP_SUM_TO && first < 0) first = i;
+    }
+    assert_int_equal(made, 2);
+    assert_true(first > last);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_ones_keep_nothing), cmocka_unit_test(rolls_run_again),
         cmocka_unit_test(sums_of_products),         cmocka_unit_test(cumulative_products_keep_both),
         cmocka_unit_test(a_part_and_its_whole),     cmocka_unit_test(a_bias_of_the_scores),
-        cmocka_unit_test(a_filter_of_a_spectrum),
+        cmocka_unit_test(a_filter_of_a_spectrum),   cmocka_unit_test(broadcast_operands_are_summed_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,30 @@ static void clones_for_gradients_are_noted(void **state)
     }
 }
 
+/* leaky_relu_() overwrites its input without a clone, so autograd saves the result; leaky_relu() saves the input. */
+static void functions_in_place_save_their_result(void **state)
+{
+    (void)state;
+    static const char *const ops[] = {OP("aten::leaky_relu", "[2]", "[3]"), OP("aten::leaky_relu_", "[2]", "[3]")};
+    for (int in_place = 0; in_place < 2; in_place++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[3]",
+                       T("[[1,0],4]", "fp32", "input") "," T("[4]", "fp32", "parameter") "," X("[[1,0],4]") ","
+                       X("[[1,0],4]"), OP("aten::mul.Tensor", "[0,1]", "[2]") ",%s"), ops[in_place]);
+        cm_graph      *g = accepted(text, 0);
+        cm_graph      *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
+        const cm_node *function = only(step, "LeakyRelu"), *gradient = NULL;
+        for (int32_t i = 0; i < step->n_nodes; i++)
+            if (step->nodes[i].op == CM_OP_ELEMENTWISE_GRAD && &step->nodes[step->nodes[i].source] == function)
+                gradient = &step->nodes[i];
+        assert_non_null(gradient);
+        assert_int_equal(gradient->inputs[1], in_place ? function->outputs[0] : function->inputs[0]);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* Only the flash kernel takes fewer heads of keys than of queries, and it takes no mask. */
 static void shared_keys_with_a_mask_stay_unfused(void **state)
 {
@@ -260,6 +284,36 @@ static void a_recurrent_layer_is_one_operator(void **state)
     cm_graph_free(g);
 }
 
+/* The second layer starts from the final states of the first, whose other results nobody reads: backward reaches the
+   first layer through them. States that are zeros need no gradient. */
+static void a_recurrent_layer_hands_on_its_states(void **state)
+{
+    (void)state;
+#define WEIGHTS T("[32,3]", "fp32", "parameter") "," T("[32,8]", "fp32", "parameter")
+#define RESULTS X("[[1,0],10,8]") "," X("[1,[1,0],8]") "," X("[1,[1,0],8]")
+    static const struct {
+        const char *states;
+        int         gradients, warnings;
+    } cases[] = {{"6,7", 2, 0}, {"12,12", 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[4096];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[8]",
+                       T("[[1,0],10,3]", "fp32", "input") "," WEIGHTS "," WEIGHTS "," RESULTS "," RESULTS ","
+                       X("[[1,0],10,8]") "," X("[1,[1,0],8]"),
+                       OPA("aten::zeros", "[]", "[12]", "\"size\":[1,[1,0],8]") ","
+                       OPA("aten::lstm", "[0,12,12,1,2]", "[5,6,7]", "\"has_biases\":0,\"batch_first\":1") ","
+                       OPA("aten::lstm", "[0,%s,3,4]", "[8,9,10]", "\"has_biases\":0,\"batch_first\":1")),
+                 cases[i].states);
+        cm_graph *g = accepted(text, 0);
+        cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
+        assert_int_equal(count_of(step, "RNNGrad"), cases[i].gradients);
+        assert_int_equal(step->n_warnings, cases[i].warnings); /* parameters without a gradient */
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* ---- what is not known ------------------------------------------------------------------------------------------- */
 
 static void an_unknown_operator_is_counted_by_its_bytes(void **state)
@@ -321,6 +375,7 @@ int main(void)
         cmocka_unit_test(operators_become_ours),
         cmocka_unit_test(a_mask_that_is_turned_stays_unfused),
         cmocka_unit_test(clones_for_gradients_are_noted),
+        cmocka_unit_test(functions_in_place_save_their_result),
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(attention_of_three_dimensions_stays_unfused),
         cmocka_unit_test(bags_are_look_ups_and_a_sum),
@@ -328,6 +383,7 @@ int main(void)
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
+        cmocka_unit_test(a_recurrent_layer_hands_on_its_states),
         cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
         cmocka_unit_test(an_unknown_operator_that_is_not_used_is_nothing),
         cmocka_unit_test(an_operator_of_another_shape_is_opaque),

@@ -109,6 +109,25 @@ static void a_filled_copy(void **state)
           FP32, 2, "elementwise forward where fp32 1,8");
 }
 
+/* weight.to(x.dtype) beside the result of a product: under autocast the weight is cast to 16 bits and the operator runs
+   in them, forward and for both gradients. Without the cast it reads both types, as does the weight's gradient, and
+   computes in fp32. In fp32 there is no cast: two products and the gradients of three operands. */
+static void casts_to_the_type_of_a_product(void **state)
+{
+    (void)state;
+#define PRODUCT_TIMES(weight, cast)                                                                                    \
+    CAPTURE("[4,4]", "[4,4]", "4", X("[4,4]") "," X("[4,4]") "," X("[4,4]"),                                           \
+            STEP("aten::mm", "[2,2]", "[5]", "") "," cast STEP("aten::mul.Tensor", "[5," weight "]", "[4]", ""))
+#define CAST STEP("aten::to.autocast", "[0]", "[6]", "") ","
+    MAKES(PRODUCT_TIMES("6", CAST), AMP_BF16, 2, "elementwise forward mul bf16 1,16",
+          "elementwise forward mul bf16 1,16", "elementwise forward mul bf16 1,16");
+    MAKES(PRODUCT_TIMES("0", ""), AMP_BF16, 2, "elementwise forward mul bf16+fp32>fp32 1,16",
+          "elementwise forward mul bf16+fp32>fp32 1,16");
+    MAKES(PRODUCT_TIMES("6", CAST), FP32, 2, "elementwise forward mul fp32 1,16", "elementwise forward mul fp32 1,16",
+          "elementwise forward mul fp32 1,16", "elementwise forward mul fp32 1,16",
+          "elementwise forward mul fp32 1,16");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(dropout_is_for_training),
@@ -120,6 +139,7 @@ int main(void)
                                        cmocka_unit_test(joined_with_gaps),
                                        cmocka_unit_test(a_bounded_function),
                                        cmocka_unit_test(gradients_of_several_kernels),
-                                       cmocka_unit_test(a_filled_copy)};
+                                       cmocka_unit_test(a_filled_copy),
+                                       cmocka_unit_test(casts_to_the_type_of_a_product)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

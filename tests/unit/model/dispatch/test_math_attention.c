@@ -58,8 +58,23 @@ static void wide_heads(void **state)
     MAKES(SAME_OPERANDS("384"), FP32, 2, "attention forward - fp32 2,8,8,2,2,384,0");
 }
 
+/* Two heads of queries read one of keys. Only kernels that are told to (enable_gqa) do so; else the keys are broadcast,
+   which the operators can do. A capture without the word is taken to allow it. */
+static void one_head_of_keys(void **state)
+{
+    (void)state;
+#define ONE_HEAD(attrs)                                                                                                \
+    CAPTURE("[[1,0],2,8,16]", "[16]", "4", X("[[1,0],2,8,16]") "," X("[[1,0],1,8,16]"),                                \
+            STEP("aten::slice.Tensor", "[2]", "[5]", "\"dim\":1,\"start\":0,\"end\":1") ","                            \
+                STEP("aten::scaled_dot_product_attention", "[2,5,5]", "[4]", attrs))
+    MAKES(ONE_HEAD("\"enable_gqa\":0"), BF16, 2, "softmax forward - fp32 32,8", "softmax backward - fp32 32,8");
+    MAKES(ONE_HEAD("\"enable_gqa\":1"), BF16, 2, "attention forward - bf16 2,8,8,2,1,16,0");
+    MAKES(ONE_HEAD(""), BF16, 2, "attention forward - bf16 2,8,8,2,1,16,0");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask), cmocka_unit_test(wide_heads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask), cmocka_unit_test(wide_heads),
+                                       cmocka_unit_test(one_head_of_keys)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
