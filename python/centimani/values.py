@@ -63,6 +63,11 @@ def _address(t: torch.Tensor) -> int:
     return t.storage().data_ptr() if not hasattr(t, "untyped_storage") else t.untyped_storage().data_ptr()
 
 
+def _checks(name: str, args: Any) -> bool:
+    """Inside operators, PyTorch compares one truth value with true to find an error: istft, a window that leaves gaps."""
+    return name == "aten::equal" and all(t.dtype == torch.bool and t.dim() == 0 for t in args[:2])
+
+
 def _chance(name: str, operands: List[Value], args: Any, result: torch.Tensor) -> Optional[float]:
     """The probability of a comparison's result, if one operand is a uniform random number."""
     if len(operands) != 1 or not operands[0].memory.random or operands[0].tensor.dtype == torch.bool:
@@ -120,6 +125,8 @@ class Values:
     def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The result of an operator whose result depends on contents: a number, or tensors; None: unknown."""
         operands = self._operands(args, kwargs)
+        if operands is None and _checks(str(func._schema.name), args):
+            return False
         if not operands or str(func._schema.name) in RANDOM:
             return None
         try:

@@ -247,10 +247,11 @@ static void work_pool(const cm__call *c, double *flop, double *bytes)
            pad = cm__size(c, CM__POOL_PAD);
     double planes = cm__size(c, CM__POOL_N) * cm__size(c, CM__POOL_C), height = cm__size(c, CM__POOL_H),
            width = cm__size(c, CM__POOL_W), in = planes * height * width,
-           out = planes * windows(height, window, stride, pad, 1) * windows(width, window, stride, pad, 1);
+           out = planes * windows(height, window, stride, pad, 1) * windows(width, window, stride, pad, 1),
+           area = height == 1 ? window : window * window; /* a signal has windows of one row */
     double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
-    if (strncmp(c->variant, "im2col", 6) == 0) out *= window * window; /* every window becomes a column */
-    *flop = mask || strncmp(c->variant, "avg", 3) == 0 ? out * window * window : out;
+    if (strncmp(c->variant, "im2col", 6) == 0) out *= area; /* every window becomes a column */
+    *flop = mask || strncmp(c->variant, "avg", 3) == 0 ? out * area : out;
     *bytes = (in + out) * cm__call_element(c, 0) + out * mask;
 }
 

@@ -82,8 +82,10 @@ static int32_t reduced(cm__trace *t, const cm__trace_op *o, int op)
     int64_t  axes[CM__RANK_MAX];
     int32_t  x = cm__trace_need(t, o, 0), n = cm__trace_ints(t, o, "dim", axes, CM__RANK_MAX);
     int64_t  keep = n > 0 && cm__trace_int(t, o, "keepdim", 0);
-    cm__attr attrs[] = {CM__INTS(CM_ATTR_KEEPDIMS, keep), {.key = CM_ATTR_AXES, .count = n, .ints = axes}};
-    return cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, n > 0 ? 2 : 1);
+    bool     places = n > 0 && o->n_out > 1 && (op == CM_OP_REDUCE_MAX || op == CM_OP_REDUCE_MIN);
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_KEEPDIMS, keep), {.key = CM_ATTR_AXES, .count = n, .ints = axes},
+                        CM__INTS(CM_ATTR_PLACES, 1)};
+    return cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, places ? 3 : n > 0 ? 2 : 1);
 }
 
 void cm__aten_reduce(cm__trace *t, const cm__trace_op *o, int op) { cm__trace_made(t, o, 0, reduced(t, o, op)); }

@@ -113,6 +113,12 @@ class Constants(unittest.TestCase):
             return y.relu() if counts.sum() == 4 else y.tanh()
         self.assertIn("aten::relu", captured(branch).operators("forward"))
 
+    def test_a_check_inside_an_operator_finds_no_error(self):
+        def sound(y):  # of eight frequencies; the operator checks that no window leaves a gap
+            spectrum, window = torch.complex(y, y)[..., None].expand(-1, 8, 3), torch.hann_window(14, device=y.device)
+            return torch.istft(spectrum, 14, 7, window=window * (1 + y.detach().mean()))
+        self.assertIn("aten::_fft_c2r", captured(sound).operators("forward"))
+
     def test_data_written_into_a_constant_is_unknown(self):
         def branch(y):
             sums = torch.zeros(2, device=y.device)

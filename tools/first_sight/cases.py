@@ -11,6 +11,7 @@ import torch.nn.functional as F
 
 import generated
 import layers
+import probes
 import written
 import written_eighteenth
 import written_eighth
@@ -41,6 +42,7 @@ STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step 
                         written_thirteenth, written_fourteenth, written_fifteenth, written_sixteenth,
                         written_seventeenth, written_eighteenth)
          for name, step in module.STEPS.items()}
+STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
 
@@ -51,6 +53,8 @@ def built(name):
     if source in ("generated", "layers"):
         family, _, seed = network.rpartition("-")
         return {"generated": generated, "layers": layers}[source].network(family, seed)
+    if source == "probe":
+        return probes.network(network)
     if source == "written":
         return WRITTEN[network]()
     return getattr(zoo, source)(network)

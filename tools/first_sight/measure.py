@@ -23,6 +23,7 @@ import torch
 import cases
 import together
 
+PART = "part "  # begins the names under which name_parts marks them
 WARM, MOST_STEPS, MOST_SECONDS = 4, 20, 0.35
 
 
@@ -36,9 +37,10 @@ def highest_index(model, inputs):
 
 
 def moved(name, value, dtype, layout, highest, device):
-    """A tensor on the device with random numbers, in the model's type. Labels may be any class, so they stay 0."""
+    """A tensor on the device with random numbers, in the model's type. Labels may be any class, so they stay 0; without a
+    limit (None) indices stay what they are."""
     value = value.to(device)
-    if value.dtype == torch.int64 and name != "labels":
+    if value.dtype == torch.int64 and name != "labels" and highest is not None:
         value = torch.randint_like(value, highest)
     if value.is_floating_point():
         value = torch.randn_like(value).to(dtype)
@@ -67,10 +69,13 @@ class Case:
         model = model.train().to(device).to(half) if half != torch.float32 else model.train().to(device)
         self.model = model.to(memory_format=torch.channels_last) if row["layout"] == "nhwc" else model
         raw = make(int(row["batch"]))
-        highest = highest_index(model, raw)
+        highest = None if row["case"].startswith("probe:") else highest_index(model, raw)
         inputs = every(raw, lambda k, v: moved(k, v, half, row["layout"], highest, device))
         self.arguments, self.keywords = cases.as_arguments(inputs)
         self.optimizer = cases.OPTIMIZERS[row["optimizer"]](model.parameters())
+        if row["case"].startswith("probe:"):
+            self.model.try_parts(self.autocast, self.arguments)
+            name_parts(self.model)
         self.target = None
         if loss != "own":
             shape = self.output_shape()
@@ -100,8 +105,30 @@ def prepared(row):
     return case.step_of(case.model)
 
 
-def timed(step):
-    """Median seconds of a step, and how many were run."""
+def name_parts(model):
+    """Marks what the layer of each part runs, so that parts_of finds it in a profile."""
+    for name, part in model.parts.items():
+        part.layer.register_forward_pre_hook(lambda m, _, name=name: setattr(m, "mark", torch.profiler.record_function(PART + name).__enter__()))
+        part.layer.register_forward_hook(lambda m, *_: m.mark.__exit__(None, None, None))
+
+
+def parts_of(events):
+    """The part of each operator's event: the one around it in forward, or around the operator whose gradient it computes.
+    An operator's number is the one that the next gradient gets, so the last operator with a number is the one it is for."""
+    parts, numbers = {}, {}
+    for e in sorted(events, key=lambda e: e.time_range.start):
+        above = parts.get(id(e.cpu_parent), "")
+        name = e.name[len(PART):] if e.name.startswith(PART) else above
+        if e.name.startswith("autograd::engine"):
+            name = numbers.get(e.sequence_nr, "")
+        elif e.sequence_nr >= 0 and not pass_of(e).startswith("backward"):
+            numbers[e.sequence_nr] = name
+        parts[id(e)] = name
+    return parts
+
+
+def timed(step, most=MOST_SECONDS):
+    """Median seconds of a step, and how many were run in about `most` seconds."""
     for _ in range(WARM):
         step()
     torch.cuda.synchronize()
@@ -110,7 +137,7 @@ def timed(step):
     step()
     torch.cuda.synchronize()
     once = time.perf_counter() - begin
-    count = max(3, min(MOST_STEPS, int(MOST_SECONDS / max(once, 1e-3))))
+    count = max(3, min(MOST_STEPS, int(most / max(once, 1e-3))))
     times = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -168,6 +195,7 @@ def profile_of(step):
 def kernels_of(profile):
     """Kernel time by sum and union, number of kernels, and the kernel time of each operator."""
     events, spans, table, host = profile.events(), [], {}, {}
+    parts = parts_of(events)
     for e in events:
         if e.name.startswith("aten::") and not (e.cpu_parent and e.cpu_parent.name.startswith("aten::")):
             key = pass_of(e).partition(" ")[0] + " " + e.name
@@ -176,7 +204,7 @@ def kernels_of(profile):
             spans.append((e.time_range.start, e.time_range.end))
         elif e.kernels:
             shapes = [list(s) for s in (e.input_shapes or []) if s]
-            key = (pass_of(e), e.name, json.dumps(shapes, separators=(",", ":")))
+            key = (pass_of(e), e.name, json.dumps(shapes, separators=(",", ":")), parts[id(e)])
             row = table.setdefault(key, [0, 0.0, {}])
             row[0] += 1
             for k in e.kernels:
@@ -186,7 +214,7 @@ def kernels_of(profile):
     for begin, end in sorted(spans):
         union += max(0.0, end - max(begin, last))
         last = max(last, end)
-    ops = [[*key, n, round(us, 2), sorted(((round(t, 2), k) for k, t in names.items()), reverse=True)[:8]]
+    ops = [[*key[:3], n, round(us, 2), sorted(((round(t, 2), k) for k, t in names.items()), reverse=True)[:8], key[3]]
            for key, (n, us, names) in table.items()]
     return {"busy_s": sum(b - a for a, b in spans) / 1e6, "union_s": union / 1e6, "kernels": len(spans), "host": host,
             "ops": sorted(ops, key=lambda o: -o[4])}
@@ -200,7 +228,7 @@ def one(row, turns):
     with turns.alone():
         wait_until_idle()
         probe = host_probe()
-        seconds, steps = timed(step)
+        seconds, steps = timed(step, 0 if row["case"].startswith("probe:") else MOST_SECONDS)  # of probes the profile counts
         result = {"case": row["case"], "precision": row["precision"], "layout": row["layout"], "batch": int(row["batch"]),
                   "optimizer": row["optimizer"], "step_s": seconds, "steps": steps, "probe_s": probe,
                   "peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}

@@ -23,6 +23,7 @@ import os
 import subprocess
 
 NEAR = 0.04      # of log(predicted / measured): such a row would add nothing
+PART_NEAR = 0.15 # the same of a probe
 OVERLAP = 1.02   # sum of kernels over busy time, from which kernels overlap
 LEAST = 2e-3     # share of the step below which an elementwise operator is not worth a row
 OF_INPUT = ("dgrad", "bwddata", "backward_input", "depthwise2d_backward", "bwd_data")
@@ -191,6 +192,32 @@ def rows_of(step, answer):
     return {call: time for call, time in found.items() if call not in known and abs(math.log(predicted[call] / time)) >= NEAR}
 
 
+BY_PART = ("reduce", "softmax", "cross_entropy", "pool", "resize", "resize3d", "embedding", "sort", "fft", "batch_norm", "layer_norm",
+           "group_norm", "rms_norm", "conv", "conv3d", "attention", "gemm")
+SLICED = 1.5e-3  # s: longer kernels may have shared the GPU with those of other processes that prepare their steps
+
+
+def rows_of_parts(step, answer):
+    """Seconds of each call of a step of probes that is the only one of its part and pass; measure.py names the parts."""
+    calls, seconds, most = collections.defaultdict(list), collections.Counter(), collections.Counter()
+    for op in answer["ops"]:
+        part, layer, _ = op["name"].removeprefix("parts.").partition(".layer")
+        if op["name"].startswith("parts.") and layer:
+            calls[part, op["phase"]].append(op)
+    for passed, _, _, _, us, _, part in step["ops"]:
+        key = part, passed.partition(" ")[0]
+        seconds[key] += us / 1e6
+        most[key] = max(most[key], us / 1e6)
+    found = {}
+    for key, (op, *others) in calls.items():
+        kind, _, _, _, sizes = op["call"].split(" ")
+        groups = int(sizes.split(",")[{"conv": 13, "conv3d": 18}[kind]]) if kind.startswith("conv") else 1
+        alone = not others and kind in BY_PART and groups == 1 and most[key] > 0.9 * seconds[key]
+        if alone and op["how"] != "measured" and seconds[key] < SLICED and abs(math.log(op["time_s"] / seconds[key])) >= PART_NEAR:
+            found[op["call"]] = seconds[key]
+    return found
+
+
 def steps_of(program, path, captures):
     for line in lzma.open(path, "rt") if path.endswith(".xz") else open(path):
         step = json.loads(line)
@@ -218,7 +245,8 @@ def main():
     for source in given.steps:
         for step, answer in steps_of(given.program, *source.rsplit(":", 1)):
             count += 1
-            for call, seconds in rows_of(step, answer).items():
+            of_step = rows_of_parts if step["case"].startswith("probe:") else rows_of
+            for call, seconds in of_step(step, answer).items():
                 found[call].append(seconds)
                 cost[call] += sum(abs(o["time_s"] - seconds) for o in answer["ops"] if o["call"] == call) / step["union_s"]
     rows = collections.defaultdict(dict)

@@ -177,6 +177,10 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t        y = n->outputs[0], dy = n->inputs[0];
     bool           cast = type_of(d, y) != type_of(d, dy); /* computed in the gradient's type, then cast */
+    if (forward->op == CM_OP_REDUCE_MAX || forward->op == CM_OP_REDUCE_MIN) {
+        cm__call_extreme_grad(d, node);
+        return;
+    }
     if (forward->op == CM_OP_REDUCE_VAR) cm__call_mean(d, node);
     for (const char *const *f = kernels_of(n, forward); *f; f++) {
         if (truth(d, node, *f, y)) continue;

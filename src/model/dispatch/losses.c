@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* losses.c - kernel calls of softmax and of losses. */
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include "model/dispatch/rules.h"
 
 /* Classes are along `axis`; the rest are rows. */
@@ -41,6 +43,24 @@ static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
     if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
 }
 
+#define INNER_THREADS 64 /* numbers after the axis, up to which a block divides an axis of as many among threads */
+
+/* A softmax over the last axis has contiguous rows. Over others, one thread computes each ("planes"), or a block those of
+   one index before the axis ("blocks"; SpatialSoftMax_getBlockSize in ATen/native/cuda/SoftMax.cu). */
+static void softmax(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, int32_t axis)
+{
+    cm_poly     inner = cm__poly_product(x->dims + axis + 1, x->rank - axis - 1), length = cm__poly_dim(x->dims[axis]);
+    double      after = cm__poly_at(&inner, 1), along_axis = cm__poly_at(&length, 1);
+    const char *kernel = after <= INNER_THREADS && along_axis >= INNER_THREADS ? "blocks" : "planes";
+    if (after > 1) {
+        memset(c.variant, 0, sizeof c.variant);
+        memcpy(c.variant, kernel, strlen(kernel));
+    }
+    if (after > 1 && *kernel == 'b')
+        cm__call_two(d, node, c, cm__poly_product(x->dims, axis), cm__poly_mul(length, inner));
+    else along(d, node, c, x, axis);
+}
+
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -49,10 +69,10 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     if (x->rank == 0) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
-    along(d, node,
-          cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
-                         x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: nearly that of fp32 */
-          x, (int32_t)(axis < 0 ? axis + x->rank : axis));
+    softmax(d, node,
+            cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
+                           x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: as that of fp32 */
+            x, (int32_t)(axis < 0 ? axis + x->rank : axis));
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 
@@ -122,15 +142,24 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
     cm__dispatch_add(d, node, &c);
 }
 
-/* The likelihood reads one number per label. */
-void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node)
+#define SAMPLE_BLOCKS 128 /* blocks of 1,024 labels that one block treats (nll_loss2d in ATen/native/cuda/NLLLoss2d.cu) */
+
+/* The likelihood reads one number per label. One block treats all rows; images have one for each sample, or more if
+   they are large. The call's sizes are the blocks, and the labels of a block. */
+static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, const char *kernel)
 {
-    const cm_node *n = cm__node(d, node);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", cm__in(d->g, n, 0)->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(cm__in(d->g, n, 1));
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__in(d->g, forward, 1);
+    bool             planes = x->rank > 2;
+    cm_poly          of_sample = planes ? cm__poly_product(y->dims + 1, y->rank - 1) : cm_tensor_elements(y);
+    double           parts = planes ? fmax(1, floor(ceil(cm__poly_at(&of_sample, 1) / 1024) / SAMPLE_BLOCKS)) : 1;
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, x->dtype, false);
+    c.sizes[CM__REDUCE_OUTER] = planes ? cm__poly_scale(cm__poly_dim(y->dims[0]), parts) : cm__poly_const(1);
+    c.sizes[CM__REDUCE_REDUCE] = cm__poly_scale(of_sample, 1 / parts);
+    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__dispatch_add(d, node, &c);
 }
+
+void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node), "nll"); }
 
 void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
@@ -138,4 +167,5 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
     if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
     else if (forward->op == CM_OP_FUSED_CROSS_ENTROPY) cm__dispatch_fused_cross_entropy(d, node);
     else loss_kernels(d, node, cm__backward_kernels(forward->op));
+    if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward, "nll_grad");
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/dispatch/rules.h"
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
@@ -113,22 +114,26 @@ void cm__dispatch_norm(cm__dispatch *d, int32_t node)
 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
 
-static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly reduced, cm_poly inner)
+static void typed_reduction(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm_poly outer,
+                            cm_poly reduced, cm_poly inner)
 {
-    const cm_node *n = cm__node(d, node);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, cm__in(d->g, n, 0)->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, dtype, false);
     c.sizes[CM__REDUCE_OUTER] = outer;
     c.sizes[CM__REDUCE_REDUCE] = reduced;
     c.sizes[CM__REDUCE_INNER] = inner;
     cm__dispatch_add(d, node, &c);
 }
 
+static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly reduced, cm_poly inner)
+{
+    typed_reduction(d, node, variant, cm__in(d->g, cm__node(d, node), 0)->dtype, outer, reduced, inner);
+}
+
 static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum"); }
 
-/* Reduces from the first to the last reduced axis. The call's sizes are the dimensions before, between and after. */
-static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
+/* The dimensions before, from the first to the last, and after the reduced ones. */
+static void reduced_sizes(const cm__dispatch *d, const cm_node *n, cm_poly *before, cm_poly *between, cm_poly *after)
 {
-    const cm_node   *n = cm__forward_of(d, cm__node(d, node));
     const cm_tensor *x = cm__in(d->g, n, 0);
     int64_t          axes[CM__RANK_MAX], one = cm__attr_int(n, CM_ATTR_AXIS, 0);
     int32_t          count =
@@ -141,20 +146,69 @@ static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
         if (axis > last) last = axis;
     }
     if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    /* mean over a plane, channels last */
-    if (first == 2 && last == 3 && cm__strides_channels_last(d->strides, n->inputs[0]))
-        reduction(d, node, name, cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, 2),
-                  cm__poly_dim(x->dims[1]));
-    else
-        reduction(d, node, name, cm__poly_product(x->dims, first),
-                  cm__poly_product(x->dims + first, last - first + 1),
-                  cm__poly_product(x->dims + last + 1, x->rank - last - 1));
+    *before = cm__poly_product(x->dims, first);
+    *between = cm__poly_product(x->dims + first, last - first + 1);
+    *after = cm__poly_product(x->dims + last + 1, x->rank - last - 1);
+    if (first != 2 || last != 3 || !cm__strides_channels_last(d->strides, n->inputs[0])) return;
+    *before = cm__poly_dim(x->dims[0]); /* over a plane, channels last */
+    *after = cm__poly_dim(x->dims[1]);
+}
+
+static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
+{
+    cm_poly before, between, after;
+    reduced_sizes(d, cm__forward_of(d, cm__node(d, node)), &before, &between, &after);
+    reduction(d, node, name, before, between, after);
 }
 
 /* The gradient of a variance computes the mean again. */
 void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, "mean"); }
 
-void cm__dispatch_reduce(cm__dispatch *d, int32_t node) { reduce_as(d, node, reduction_name(cm__node(d, node)->op)); }
+void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    bool places = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
+    reduce_as(d, node, places ? "argmax" : reduction_name(n->op)); /* the kernel that also finds places is slower */
+}
+
+/* A function of a tensor and of one number for each reduction of it. */
+static void over_reduced(cm__dispatch *d, int32_t node, const char *function, const char *dtype, const cm_poly sizes[3])
+{
+    char           variant[CM__CALL_TEXT];
+    bool           columns = cm__poly_at(&sizes[2], 2) == 1, row = cm__poly_at(&sizes[0], 2) == 1; /* at any batch size */
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "", CM_FP32, false);
+    snprintf(variant, sizeof variant, "%s:%s", function, columns ? "col" : row ? "row" : "plane");
+    cm__join(c.variant, sizeof c.variant, variant, NULL);
+    memset(c.dtype, 0, sizeof c.dtype);
+    cm__join(c.dtype, sizeof c.dtype, dtype, NULL);
+    cm__call_two(d, node, c, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]), columns ? sizes[1] : sizes[2]);
+}
+
+/* The gradient of a maximum. With its place it is written there. Otherwise all equal ones share it (scale_grad_by_count
+   in autograd's FunctionsManual.cpp): a comparison, its truth values as integers, their sum, and a product. */
+void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t          y = n->outputs[0], dy = n->inputs[0];
+    const cm_tensor *whole = cm__t(d->g, y);
+    const char      *type = cm_dtype_name(whole->dtype);
+    char             compared[CM__CALL_TEXT], product[CM__CALL_TEXT];
+    cm_poly          sizes[3], all = cm_tensor_elements(whole);
+    if (cm__attr_find(forward, CM_ATTR_PLACES)) {
+        cm__call_over(d, node, "fill", y, -1, y);
+        cm__call_over(d, node, "copy:strided", dy, -1, dy);
+        return;
+    }
+    reduced_sizes(d, forward, &sizes[0], &sizes[1], &sizes[2]);
+    snprintf(compared, sizeof compared, "%s>bool", type);
+    snprintf(product, sizeof product, "bool+%s>%s", type, type);
+    over_reduced(d, node, "compare", compared, sizes);
+    cm__sized_call counted = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_BOOL, false);
+    snprintf(counted.dtype, sizeof counted.dtype, "bool>int64");
+    cm__call_two(d, node, counted, cm__poly_const(1), all);
+    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+    over_reduced(d, node, "mul", product, sizes);
+}
 
 /* The largest is subtracted first, so that no exponential overflows. */
 void cm__dispatch_log_sum_exp(cm__dispatch *d, int32_t node)

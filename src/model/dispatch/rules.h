@@ -73,6 +73,7 @@ void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool chann
 
 /* rows.c: the mean that the forward reduction of a gradient is about. */
 void cm__call_mean(cm__dispatch *d, int32_t node);
+void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);

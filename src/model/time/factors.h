@@ -12,6 +12,9 @@ typedef struct cm__factors {
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
     double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
+    double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
+    double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
+    double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, gradients of look-ups with equal indices, convolutions of volumes in 32 bits. */
+   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, windows as
+   columns, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -34,6 +35,57 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
+#define RESIDENT_THREADS 2048 /* of a multiprocessor */
+
+/* Kernels whose threads each loop over numbers, one read after another: the time of a loop, times how often all
+   multiprocessors are full of threads. */
+static double loops_time(const cm__limits *l, double threads, double length, double cycles)
+{
+    return fmax(1, threads / (l->cores * RESIDENT_THREADS)) * length * cycles / l->clock_hz;
+}
+
+/* True: a softmax over a dimension that is not the last, alone or in a loss. */
+static bool over_planes(const cm__call *c)
+{
+    return (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "planes") == 0) ||
+           (c->op == CM__CALL_CROSS_ENTROPY && strcmp(c->variant, "nchw") == 0);
+}
+
+/* Such a softmax (cunn_SpatialSoftMaxForward in ATen/native/cuda/SoftMax.cu): a thread
+   reads a column three times, for the maximum, the sum and the results; backward twice. */
+static double planes_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    double rows = cm__size(c, CM__SOFTMAX_ROWS), cols = cm__size(c, CM__SOFTMAX_COLS);
+    double read = rows * cols * cm__call_element(c, 0) * (c->pass == CM__PASS_FORWARD ? 1 : 2);
+    bool   cached = read <= l->cache_bytes / 2; /* beside what other kernels left there */
+    if (c->pass == CM__PASS_FORWARD)
+        return loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
+    return loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
+}
+
+#define BLOCK_THREADS 1024
+
+/* A block divides the axis among its threads. */
+static double blocks_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    bool   forward = c->pass == CM__PASS_FORWARD;
+    double cycles = forward ? 3 * f->softmax_block_cycles : 2 * f->softmax_block_cycles_backward;
+    double passes = ceil(cm__size(c, CM__SOFTMAX_COLS) / BLOCK_THREADS);
+    return loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
+}
+
+/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). */
+static double columns_time(const cm__limits *l, const cm__call *c)
+{
+    double window = cm__size(c, CM__POOL_WINDOW), height = cm__size(c, CM__POOL_H);
+    double flop, bytes, area = height == 1 ? window : window * window;
+    cm__call_work(c, &flop, &bytes); /* its FLOP are the numbers that it writes */
+    double threads = flop / (area * cm__size(c, CM__POOL_N));
+    return cm__size(c, CM__POOL_N) * loops_time(l, threads, area, cm__time_factors.window_cycles);
+}
+
 /* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
    speak of where the cache holds the image. */
 static double group_norm_time(const cm__limits *l, const cm__call *c)
@@ -58,7 +110,11 @@ static double layer_norm_time(const cm__limits *l, const cm__call *c)
 static double scan_time(const cm__limits *l, const cm__call *c)
 {
     double rows = cm__size(c, CM__REDUCE_OUTER), length = cm__size(c, CM__REDUCE_REDUCE);
-    if (strncmp(c->variant, "cum", 3) != 0 || c->sizes[CM__REDUCE_INNER] != 1 || rows < 1 || length < 1) return 0;
+    if (strcmp(c->variant, "nll") == 0) return length * cm__time_factors.label_cycles / l->clock_hz;
+    if (strcmp(c->variant, "nll_grad") == 0) return length * cm__time_factors.label_cycles_backward / l->clock_hz;
+    if (strncmp(c->variant, "cum", 3) != 0 || rows < 1 || length < 1) return 0;
+    if (c->sizes[CM__REDUCE_INNER] > 1)
+        return loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
     if (ceil(log2(rows)) - ceil(log2(length)) <= log2(SCAN_THREADS)) return 0;
     return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
 }
@@ -130,15 +186,41 @@ static double look_up_time(const cm__limits *l, const cm__call *c)
     return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
+/* One number for all elements has a faster kernel. */
+static bool is_broadcast(const cm__call *c)
+{
+    const char *form = strchr(c->variant, ':');
+    return form && c->sizes[CM__ELEMENTWISE_OUTER] > 1 &&
+           (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
+}
+
+/* Kernels that compute where each operand lies, or convert types, take as long for each element, however few bytes it
+   has. Conversions to narrower types have kernels of their own. */
+static double elementwise_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    bool   two = strchr(c->dtype, '+') != NULL, broadcast = is_broadcast(c);
+    bool   mixed = strchr(c->dtype, '>') && cm__call_element(c, 0) < cm__call_element(c, -1);
+    double cycles = mixed && broadcast ? f->mixed_cycles_spread
+                    : mixed            ? two ? f->mixed_cycles_two : f->mixed_cycles
+                    : broadcast        ? f->spread_cycles
+                                       : 0;
+    return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
         [CM__CALL_GROUP_NORM] = group_norm_time, [CM__CALL_LAYER_NORM] = layer_norm_time,
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
+        [CM__CALL_ELEMENTWISE] = elementwise_time,
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
+    if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
+    if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
+    if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
     return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;
 }

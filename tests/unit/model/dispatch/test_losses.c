@@ -30,10 +30,61 @@ static void autocast_casts_after_log_softmax(void **state)
     cm_graph *step = step_of(g, CM_PRECISION_AMP_BF16, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 4, &got);
     assert_int_equal(times(&got, "softmax forward log bf16 4,10"), 1);
-    assert_int_equal(times(&got, "reduce forward mean fp32 1,4,1"), 1);
+    assert_int_equal(times(&got, "reduce forward nll fp32 1,4,1"), 1);
+    assert_int_equal(times(&got, "reduce forward nll_grad fp32 1,4,1"), 1);
     assert_int_equal(times(&got, "softmax backward log bf16 4,10"), 1);
     cm_graph_free(step);
     cm__ctx_free(ctx);
+}
+
+/* Calls of a function of [N, C, H, W] images with one attribute, and of its gradient. */
+static void list_one(const char *images, int op, cm__attr *attrs, int32_t count, listed *got)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = read(ctx, images);
+    g->outputs[0] = cm__emit(g, op, "f", &g->outputs[0], 1, attrs, count);
+    cm_graph *step = step_of(g, CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 2, got);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
+/* Over channels: 2 x 64 pixels have a thread each. Over rows of 80 before 8 numbers: one block for each of 2 x 5 planes. Over
+   the last axis: 2 x 5 x 80 rows. */
+static void softmax_over_planes_and_blocks(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__attr      axis = CM__INTS(CM_ATTR_AXIS, 1);
+    list_one("input x 3 80 8\nconv 5 1\n", CM_OP_SOFTMAX, &axis, 1, &got);
+    assert_int_equal(times(&got, "softmax forward planes fp32 1280,5"), 1);
+    assert_int_equal(times(&got, "softmax backward planes fp32 1280,5"), 1);
+    axis.ints = (int64_t[]){2};
+    list_one("input x 3 80 8\nconv 5 1\n", CM_OP_SOFTMAX, &axis, 1, &got);
+    assert_int_equal(times(&got, "softmax forward blocks fp32 10,640"), 1);
+    axis.ints = (int64_t[]){3};
+    list_one("input x 3 80 8\nconv 5 1\n", CM_OP_SOFTMAX, &axis, 1, &got);
+    assert_int_equal(times(&got, "softmax forward - fp32 800,8"), 1);
+}
+
+/* A maximum over channels with its place: zeros, and one number for each of 2 x 64 pixels. Without: all equal ones share the
+   gradient, so they are found, counted and multiplied. */
+static void gradients_of_maxima(void **state)
+{
+    (void)state;
+    static listed got;
+    cm__attr      attrs[] = {CM__INTS(CM_ATTR_AXES, 1), CM__INTS(CM_ATTR_PLACES, 1)};
+    list_one("input x 3 8 8\nconv 5 1\n", CM_OP_REDUCE_MAX, attrs, 2, &got);
+    assert_int_equal(times(&got, "reduce forward argmax fp32 2,5,64"), 1);
+    assert_int_equal(times(&got, "elementwise forward fill fp32 1,640"), 1);
+    assert_int_equal(times(&got, "elementwise forward copy:strided fp32 1,128"), 1);
+    list_one("input x 3 8 8\nconv 5 1\n", CM_OP_REDUCE_MAX, attrs, 1, &got);
+    assert_int_equal(times(&got, "reduce forward max fp32 2,5,64"), 1);
+    assert_int_equal(times(&got, "elementwise forward compare:plane fp32>bool 10,64"), 1);
+    assert_int_equal(times(&got, "elementwise forward copy bool>int64 1,640"), 1);
+    assert_int_equal(times(&got, "reduce forward sum int64 2,5,64"), 1);
+    assert_int_equal(times(&got, "elementwise forward mul:plane bool+fp32>fp32 10,64"), 1);
 }
 
 /* 2 x 16 tokens of 100 words: one pass over 16-bit logits forward, one backward, no cast. */
@@ -81,6 +132,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(scores_of_pixels_are_planes),
                                        cmocka_unit_test(autocast_casts_after_log_softmax),
+                                       cmocka_unit_test(softmax_over_planes_and_blocks),
+                                       cmocka_unit_test(gradients_of_maxima),
                                        cmocka_unit_test(a_fused_loss_reads_logits_once_each_way),
                                        cmocka_unit_test(metrics_read_the_logits_again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
