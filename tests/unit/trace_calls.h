@@ -23,7 +23,8 @@
     STEP("aten::mul.Tensor", "[1,0]", "[2]", "") "," steps "," STEP("aten::sum", "[" last "]", "[3]", "") "]}"
 #define ONE(name, x, w, y, attrs) CAPTURE(x, w, "4", X(y), STEP(name, "[2]", "[4]", attrs))
 
-static inline void makes(const char *trace, cm_precision precision, double batch, const char *const *expected)
+static inline void makes(cm_runtime runtime, const char *trace, cm_precision precision, double batch,
+                         const char *const *expected)
 {
     static listed   got;
     cm_load_options o = {0};
@@ -33,7 +34,7 @@ static inline void makes(const char *trace, cm_precision precision, double batch
     cm__finish(g, CM_FUSE_NONE);
     assert_int_equal(g->n_unsupported, 0);
     cm_graph *step = step_of(g, precision, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_EAGER), batch, &got);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, runtime), batch, &got);
     for (int i = 0; expected[i]; i++) {
         int want = 0, made = 0;
         for (int k = 0; expected[k]; k++) want += strcmp(expected[k], expected[i]) == 0;
@@ -45,6 +46,8 @@ static inline void makes(const char *trace, cm_precision precision, double batch
     cm__ctx_free(ctx);
 }
 
-#define MAKES(trace, precision, batch, ...) makes(trace, CM_PRECISION_##precision, batch, CALLS(__VA_ARGS__))
+#define MAKES_BY(runtime, trace, precision, batch, ...)                                                                \
+    makes(CM_RUNTIME_##runtime, trace, CM_PRECISION_##precision, batch, CALLS(__VA_ARGS__))
+#define MAKES(...) MAKES_BY(TORCH_EAGER, __VA_ARGS__)
 
 #endif

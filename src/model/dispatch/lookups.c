@@ -49,11 +49,17 @@ static bool is_chosen(const cm_graph *g, int32_t tensor, int depth)
     return found;
 }
 
+bool cm__index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows)
+{
+    bool few = !rows.per_batch && rows.fixed <= CHOSEN_MAX && rows.fixed > CHOSEN_ROWS;
+    return few && is_chosen(g, index, CHOSEN_BEFORE);
+}
+
 /* Rows of a table among which the indices count as equally frequent. */
 static cm_poly rows_hit(const cm_graph *g, int32_t index, cm__pass pass, cm_dim rows)
 {
-    bool few = pass == CM__PASS_BACKWARD && !rows.per_batch && rows.fixed <= CHOSEN_MAX && rows.fixed > CHOSEN_ROWS;
-    return few && is_chosen(g, index, CHOSEN_BEFORE) ? cm__poly_const(CHOSEN_ROWS) : cm__poly_dim(rows);
+    bool few = pass == CM__PASS_BACKWARD && cm__index_is_chosen(g, index, rows);
+    return few ? cm__poly_const(CHOSEN_ROWS) : cm__poly_dim(rows);
 }
 
 static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, cm_dtype dtype,

@@ -27,6 +27,9 @@ static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { ret
 /* The forward node that a backward node differentiates; for forward and recomputed nodes the node itself. */
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
 
+/* The model computes the indices of a look-up into a table of so many rows, and gives many places the same one. */
+bool cm__index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows);
+
 /* The kernel that increments the batch counter of a batch norm in training. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node);
 

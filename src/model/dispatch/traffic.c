@@ -232,7 +232,11 @@ static double online_softmax(const cm__fusing *f, const cm_node *n, const cm_nod
 
 static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
-    return n != forward && is_contended(f->d->g, n) ? cm__time_factors.atomic_add_contended : 0;
+    const cm_graph *g = f->d->g;
+    if (n == forward || !is_contended(g, n)) return 0;
+    bool rows = forward->n_inputs > 1 && cm__in(g, forward, 0)->rank == 2;
+    bool equal = rows && cm__index_is_chosen(g, forward->inputs[1], cm__in(g, forward, 0)->dims[0]);
+    return equal ? cm__time_factors.atomic_add_equal : cm__time_factors.atomic_add_contended;
 }
 
 /* In bf16, for which there is no atomic addition, one is tried again whenever another one came first. Embeddings add up

@@ -2,6 +2,8 @@
 /* test_lookups.c - look-ups by index, scatters, sorting, writes into a part, and their gradients. */
 #include "trace_calls.h"
 
+#include "model/time/factors.h"
+
 #define INDEX(dims) TENSOR(dims, "int64", "input")
 
 static void rows_and_columns(void **state)
@@ -38,6 +40,21 @@ static void chosen_rows(void **state)
           "embedding forward - fp32 90,40,4", "embedding backward - fp32 90,4,4");
     MAKES(CAPTURE("[600,4]", "[4]", "6", CLAMPED, CLAMP "," STEP("aten::embedding", "[2,5]", "[6]", "")), FP32, 2,
           "embedding backward - fp32 90,600,4");
+}
+
+/* Compiled, 900 clamped rows of 4 numbers are added to a table of 5 rows by additions that wait for each other. The same kernel
+   multiplies the table's gradient by x [5, 4] and sums it over rows: read are one number (the gradient of the sum), 900 indices
+   of 8 bytes and 20 numbers, 4 are written. */
+static void chosen_rows_are_added_one_by_one(void **state)
+{
+    (void)state;
+#define FEW INDEX("[900]") "," TENSOR("[900]", "int64", "activation") "," X("[900,4]")
+    char   call[64];
+    double access = cm__time_factors.access_bytes, index = (8 + access) / (4 + access) * 4;
+    double bytes = 4 + 900 * index + 20 * 4 + 4 * 4 + 3600 * cm__time_factors.atomic_add_equal;
+    snprintf(call, sizeof call, "elementwise forward column_sum fp32 1,%lld", (long long)(bytes / 8 + 0.5));
+    MAKES_BY(TORCH_COMPILE, CAPTURE("[5,4]", "[4]", "6", FEW, CLAMP "," STEP("aten::embedding", "[2,5]", "[6]", "")), FP32,
+             2, call);
 }
 
 /* Two indices select rows of a table [3, 5, 4]: 15 rows of 4. */
@@ -119,7 +136,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
                                        cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
-                                       cmocka_unit_test(chosen_rows),
+                                       cmocka_unit_test(chosen_rows), cmocka_unit_test(chosen_rows_are_added_one_by_one),
                                        cmocka_unit_test(a_look_up_keeps_the_type),
                                        cmocka_unit_test(added_to_nodes),
                                        cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};
