@@ -88,6 +88,7 @@ struct cm_footprint {
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
     /* two buffers for the largest share of a streamed one; 0: not known */
     double            largest_bytes[CM_CATEGORIES];
+    const struct cm_footprint *like; /* of another plan for the same step, perhaps with the same order; NULL: none */
     bool              math;        /* attention is not fused: its scores are stored */
     struct cm__stacks *stacks;     /* recurrent layers that run as one call; NULL: none, or not caching */
     bool              caching;     /* the runtime uses PyTorch's allocator */

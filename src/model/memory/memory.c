@@ -366,6 +366,13 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     if (cm__same_library(f, like)) f->simulations = like->simulations;
 }
 
+/* True: the plan divides the step, as that of `like` does (cm__plan_check()). */
+static bool is_checked(const cm_footprint *f, const cm_footprint *like)
+{
+    const cm_plan *a = like ? &like->options.plan : NULL, *b = &f->options.plan;
+    return a && like->step == f->step && a->tp == b->tp && a->cp == b->cp && a->ep == b->ep;
+}
+
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
                            cm_footprint **footprint, cm_diag *diag)
 {
@@ -387,16 +394,17 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (options) f->options = *options;
     f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
-    bool checked = like && like->step == step && cm__plan_same(&like->options.plan, &f->options.plan);
-    if (!checked) cm__plan_check(ctx, step, &f->options.plan);
+    if (!is_checked(f, like)) cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
-    f->stacks = f->caching ? cm__stacks_of(ctx, step) : NULL;
+    bool same_step = like && like->step == step && like->caching == f->caching;
+    f->stacks = same_step ? like->stacks : f->caching ? cm__stacks_of(ctx, step) : NULL;
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
     bool whole = shares_whole(f, like), shares = whole && cm__same_shards(&like->options.plan, &f->options.plan);
     if (shares) take_pieces(f, like);
     else find_pieces(f, whole ? like : NULL);
+    if (whole && same_step && !shares) f->like = like;
     cm__place_categories(f, shares ? like : NULL);
     ctx->diag = NULL;
     *footprint = f;

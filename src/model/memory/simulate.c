@@ -63,12 +63,28 @@ bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
            memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
 }
 
+/* True: both steps make and free their pieces at the same nodes, whatever the sizes are. */
+static bool same_lifetimes(const cm_footprint *a, const cm_footprint *b)
+{
+    if (a->n_nodes != b->n_nodes || a->n_pieces != b->n_pieces) return false;
+    for (int32_t p = 0; p < a->n_pieces; p++)
+        if (a->pieces[p].born != b->pieces[p].born || a->pieces[p].dies != b->pieces[p].dies) return false;
+    return true;
+}
+
+static cm__step_order order_of(const cm_footprint *f)
+{
+    const cm_footprint *like = f->like;
+    if (like && like->simulations && same_lifetimes(f, like)) return like->simulations->order;
+    return cm__step_order_of(f->ctx, f);
+}
+
 /* Makes a cache with this many entries. Without memory there is none. */
 static void make_cache(cm_footprint *f, int entries)
 {
     if (setjmp(f->ctx->trap)) return;
     cm__simulations *r = cm__alloc(f->ctx, sizeof *r + (size_t)entries * sizeof *r->at);
-    r->order = cm__step_order_of(f->ctx, f);
+    r->order = order_of(f);
     cm__defer(f->ctx, release, r);
     while (r->count < entries && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
     f->simulations = r;
