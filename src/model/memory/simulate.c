@@ -56,11 +56,17 @@ bool cm__same_library(const cm_footprint *a, const cm_footprint *b)
     return of_a == of_b;
 }
 
+static bool same_bytes(const void *a, const void *b, int32_t count, size_t size)
+{
+    return !count || memcmp(a, b, (size_t)count * size) == 0;
+}
+
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
 {
     return cm__same_library(a, b) && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
-           memcmp(a->pieces, b->pieces, (size_t)a->n_pieces * sizeof *a->pieces) == 0 &&
-           memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
+           a->n_temporaries == b->n_temporaries && same_bytes(a->pieces, b->pieces, a->n_pieces, sizeof *a->pieces) &&
+           same_bytes(a->temporaries, b->temporaries, a->n_temporaries, sizeof *a->temporaries) &&
+           same_bytes(a->temporary_of, b->temporary_of, a->n_nodes, sizeof *a->temporary_of);
 }
 
 /* True: both steps make and free their pieces at the same nodes, whatever the sizes are. */
@@ -155,7 +161,7 @@ bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking)
     bool any = f->caching && cm__facts_of(f->step).convolves;
     for (int32_t i = 0; i < f->n_nodes && any; i++) {
         bool convolves = cm__class(&f->step->nodes[i]) == CM_CLASS_CONV;
-        if (convolves && lacking <= cm__temporary_at(&f->temporary[i], (double)batch)) return true;
+        if (convolves && lacking <= cm__temporary_at(cm__temporary_of(f, i), (double)batch)) return true;
     }
     return false;
 }
