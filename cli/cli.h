@@ -135,6 +135,9 @@ FILE *notes(void);
 FILE *beside_output(const settings *s); /* stream for the report: notes() if "-o -" uses standard output */
 void  divert_output(FILE *to_results, FILE *to_notes); /* in this thread; NULL: back to the standard streams */
 int   run_words(int argc, char **argv);                /* arguments of main(); returns the exit status */
+/* Threads that are started later have heaps of their own. Those that search for a whole job waited for the common one
+   500 times a second. */
+void  give_threads_heaps(void);
 
 /* Print "centimani: ..." on stderr; control characters are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -17,6 +17,7 @@
 #define SMALL_PAGES_BYTES (6 << 20)   /* most answers about one device need less */
 #define LARGE_PAGES_BYTES (256 << 20) /* addresses, not memory */
 #define SMALL_BYTES (256 << 10)
+#define HEAPS_MOST 8 /* as many as rank/parallel.c starts threads */
 #define TOP_PAD (128 << 10) /* glibc's default */
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -188,17 +189,26 @@ static void ask_for_large_pages(void)
     free(block);
 }
 
+static bool keeps_memory; /* false: the program is another one, which calls cm_answer() */
+
 /* The kernel clears memory whenever it gives it out, page by page: a sixth of the time of a large ranking. The program
    keeps what it has, in one heap for all threads, and takes it in large pages beyond the first ones. */
 static void keep_memory(void)
 {
+    keeps_memory = true;
     mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     mallopt(M_TRIM_THRESHOLD, 4 * LARGE_PAGES_BYTES);
     mallopt(M_ARENA_MAX, 1);
     ask_for_large_pages();
 }
+
+void give_threads_heaps(void)
+{
+    if (keeps_memory) mallopt(M_ARENA_MAX, HEAPS_MOST);
+}
 #else
 static void keep_memory(void) {}
+void        give_threads_heaps(void) {}
 #endif
 
 int cm_main(int argc, char **argv)

@@ -58,6 +58,7 @@ static int run_job(settings *s, cm_job **refused)
     if (s->per_parameter > 0) s->job.rank.tokens = s->per_parameter * model_parameters(s, s->operands[0]);
     if (s->fewest) s->job.rank.objective = CM_OBJECTIVE_DEVICES;
     if (terminal) s->job.progress = show_progress;
+    give_threads_heaps();
     cm_status status = cm_job_run(s->operands[0], &s->job, &job, &diag);
     if (terminal) fprintf(notes(), "\r%40s\r", "");
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;

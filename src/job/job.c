@@ -54,6 +54,7 @@ static void introduce(cm_job *j)
 
 typedef struct working {
     cm_job         *job;
+    const int32_t  *order; /* of searches */
     pthread_mutex_t lock;
     int32_t         done;
 } working;
@@ -74,10 +75,23 @@ static void search(cm_job *j, cm__job_search *s)
     s->ctx->diag = NULL;
 }
 
+/* Searches with the most counts, which take longest, are at both ends, where threads begin (rank/parallel.c). */
+static const int32_t *long_ones_first(const cm_job *j)
+{
+    int32_t *order = cm__alloc_array(j->ctx, (size_t)j->n_searches + 1, sizeof *order), front = 0, placed = 0;
+    for (int32_t counts = CM__COUNTS_MAX; counts >= 0; counts--)
+        for (int32_t i = 0; i < j->n_searches; i++) {
+            if (j->searches[i].n_counts != counts) continue;
+            if (placed++ % 2) order[j->n_searches - placed / 2] = i;
+            else order[front++] = i;
+        }
+    return order;
+}
+
 static void work(void *user, int32_t index)
 {
     working *w = user;
-    search(w->job, &w->job->searches[index]);
+    search(w->job, &w->job->searches[w->order[index]]);
     if (!w->job->options.progress) return;
     pthread_mutex_lock(&w->lock);
     w->job->options.progress(w->job->options.user, ++w->done, w->job->n_searches);
@@ -101,6 +115,7 @@ static void run(cm_job *j)
     j->shared = cm__plan_shared_new(j->ctx);
     load_models(j);
     cm__job_read_size(j);
+    w.order = long_ones_first(j);
     cm__parallel(j->options.rank.threads, j->n_searches, work, &w);
     pthread_mutex_destroy(&w.lock);
     j->info.searches = j->n_searches;

@@ -190,7 +190,7 @@ static void load_replica(cm_prediction *p, const cm__loading *loading)
 
 /* Layers or operators of one copy are divided over devices: the time of the undivided micro-batch comes first. */
 static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device *device, const cm_predict_options *o,
-                            double steps_per_call)
+                            double steps_per_call, const cm__prepared *prepared)
 {
     cm_prediction_info   *i = &p->info;
     const cm_plan        *plan = &i->plan;
@@ -199,7 +199,7 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     cm__iteration         it = cm__execution_iterate(p->ctx, g, device, &run, plan, o->fabric);
     cm__limits            limits = cm__limits_of(device);
     double                count = plan->accumulate, divided = count / ((double)plan->tp * plan->pp);
-    list_nodes(p, g, &run);
+    if (!prepared->no_operators) list_nodes(p, g, &run);
     for (int32_t k = 0; k < g->n_nodes; k++)
         if (run.node_s[k] > 0) i->phase_s[g->nodes[k].phase] += run.node_s[k] * divided;
     i->phase_s[CM_UPDATE] = it.update_s;
@@ -249,7 +249,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__plan_check(p->ctx, step, plan);
     bool whole = cm__execution_applies(device, p->info.runtime);
     if (whole && p->info.style == CM_STYLE_KERNELS && (plan->tp > 1 || plan->pp > 1)) {
-        predict_divided(p, step, device, o, loading->together);
+        predict_divided(p, step, device, o, loading->together, prepared);
     } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
         predict_by_execution(p, step, device, loading->together, prepared);

@@ -353,8 +353,11 @@ cm_status cm_step_predict(cm_step *s, int64_t batch, bool sensitivities, cm_pred
 
 static cm_status time_of_plan(cm_step *s, int64_t batch, cm_prediction_info *info, cm_diag *diag)
 {
-    cm_prediction *prediction;
-    cm_status      status = cm_step_predict(s, batch, false, &prediction, diag);
+    cm_prediction     *prediction;
+    cm_predict_options o = predict_options(s, batch);
+    cm__prepared       prepared = s->prepared;
+    prepared.no_operators = true;
+    cm_status status = cm__predict_in(s->shared.graph, s->device, &o, &prepared, common_of(s), &prediction, diag);
     if (status) return status;
     *info = *cm_prediction_get_info(prediction);
     info->loading.dataset = info->loading.host = NULL; /* owned by the prediction */

@@ -217,17 +217,23 @@ static void make_memory(shared_memory *m, const cm_device *device, const cm_foot
     if (m->footprint && !m->footprint->simulations) cm__footprint_share_simulations(m->footprint, NULL);
 }
 
-/* Under the lock. The memory itself; otherwise one of the same plan with other library workspaces, or one of another
-   plan, from which it can be made; NULL: none. */
+/* How much a memory has in common with another one of the same pieces: all, all but library workspaces, the order of
+   allocations, or only the pieces. */
+static int memory_rank(const shared_memory *m, const shared_memory *want)
+{
+    const cm_plan *a = &m->plan, *b = &want->plan;
+    if (!cm__same_shards(a, b)) return a->zero == b->zero && (a->accumulate > 1) == (b->accumulate > 1) ? 2 : 1;
+    return m->library_bytes == want->library_bytes ? 4 : 3;
+}
+
+/* Under the lock. The memory itself; otherwise the one from which it can be made most easily; NULL: none. */
 static const shared_memory *nearest_memory(const cm__plan_shared *s, const shared_memory *want)
 {
     const shared_memory *best = NULL;
     int                  best_rank = 0;
-    for (int32_t i = 0; i < s->n_memories && best_rank < 3; i++) {
+    for (int32_t i = 0; i < s->n_memories && best_rank < 4; i++) {
         const shared_memory *m = &s->memories[i];
-        if (!same_whole(m, want)) continue;
-        bool plan = cm__same_shards(&m->plan, &want->plan);
-        int  rank = !plan ? 1 : m->library_bytes == want->library_bytes ? 3 : 2;
+        int                  rank = same_whole(m, want) ? memory_rank(m, want) : 0;
         if (rank > best_rank) best = m, best_rank = rank;
     }
     return best;

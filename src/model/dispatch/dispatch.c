@@ -221,25 +221,27 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     return d;
 }
 
-static void *copied(cm__ctx *ctx, const void *array, int32_t count, int32_t *capacity, size_t size)
+/* more: entries that will probably be added. */
+static void *copied(cm__ctx *ctx, const void *array, int32_t count, int32_t more, int32_t *capacity, size_t size)
 {
-    void *copy = cm__alloc_array(ctx, (size_t)count + 1, size);
+    *capacity = count + more + 1;
+    void *copy = cm__alloc_array(ctx, (size_t)*capacity, size);
     if (count) memcpy(copy, array, (size_t)count * size);
-    *capacity = count;
     return copy;
 }
 
 /* Keeps the calls of the nodes before the update. */
 static void take_layers(cm__dispatch *d, const cm__dispatch *like)
 {
+    int32_t calls = like->n_calls - like->calls_before, entries = like->n_of - like->of_before; /* of its update */
     d->n_calls = like->calls_before;
     d->n_of = like->of_before;
-    d->calls = copied(d->ctx, like->calls, d->n_calls, &d->cap_calls, sizeof *d->calls);
-    d->hashes = copied(d->ctx, like->hashes, d->n_calls, &d->cap_hashes, sizeof *d->hashes);
-    d->of = copied(d->ctx, like->of, d->n_of, &d->cap_of, sizeof *d->of);
-    d->node = copied(d->ctx, like->node, d->n_of, &d->cap_node, sizeof *d->node);
-    d->runs = cm__alloc_array(d->ctx, (size_t)d->n_calls + 1, sizeof *d->runs);
-    d->cap_runs = d->n_calls;
+    d->calls = copied(d->ctx, like->calls, d->n_calls, calls, &d->cap_calls, sizeof *d->calls);
+    d->hashes = copied(d->ctx, like->hashes, d->n_calls, calls, &d->cap_hashes, sizeof *d->hashes);
+    d->of = copied(d->ctx, like->of, d->n_of, entries, &d->cap_of, sizeof *d->of);
+    d->node = copied(d->ctx, like->node, d->n_of, entries, &d->cap_node, sizeof *d->node);
+    d->cap_runs = d->cap_calls;
+    d->runs = cm__alloc_array(d->ctx, (size_t)d->cap_runs, sizeof *d->runs);
     for (int32_t i = 0; i < d->n_of; i++) d->runs[d->of[i]]++;
     rehash(d); /* into as many slots as `like` has, or twice as many */
 }

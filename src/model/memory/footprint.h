@@ -79,7 +79,9 @@ struct cm_footprint {
     int32_t           n_whole;
     cm__units         units;     /* with a plan */
     const bool       *split;     /* with a plan: tensors that tensor parallelism divides */
-    cm__temporary    *temporary; /* per node, while it runs */
+    cm__temporary    *temporaries; /* different ones: layers repeat most of them */
+    int32_t           n_temporaries, cap_temporaries;
+    int32_t          *temporary_of; /* per node: index of what it needs while it runs */
     cm__summits       summits;   /* over all categories, without library workspaces */
     cm__at_peak      *peaks;     /* per summit */
     cm__level         levels[CM_LEVELS_MAX];
@@ -88,6 +90,7 @@ struct cm_footprint {
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
     /* two buffers for the largest share of a streamed one; 0: not known */
     double            largest_bytes[CM_CATEGORIES];
+    const struct cm_footprint *like; /* of another plan for the same step, perhaps with the same order; NULL: none */
     bool              math;        /* attention is not fused: its scores are stored */
     struct cm__stacks *stacks;     /* recurrent layers that run as one call; NULL: none, or not caching */
     bool              caching;     /* the runtime uses PyTorch's allocator */
@@ -95,6 +98,11 @@ struct cm_footprint {
     struct cm__kept_levels *kept_levels; /* peaks of memories of all footprints with the same pieces */
     struct cm__simulations *simulations; /* shared by footprints with the same allocations; NULL: none */
 };
+
+static inline const cm__temporary *cm__temporary_of(const cm_footprint *f, int32_t node)
+{
+    return &f->temporaries[f->temporary_of[node]];
+}
 
 /* memory.c: bytes of the libraries' permanent workspaces under a runtime. */
 double cm__library_bytes(const cm_device *device, cm_runtime runtime);

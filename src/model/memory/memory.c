@@ -251,14 +251,34 @@ static void describe_peaks(cm_footprint *f, cm__alive alive, cm__ctx *scratch)
             if (s->list[i].node == node) memcpy(f->peaks[i].of, alive.now, sizeof alive.now);
 }
 
+#define RECENT_BITS 8
+
+/* recent: per hash value, the temporary that had it last, plus 1; 0: none. */
+static void add_temporary(cm_footprint *f, int32_t node, const cm__temporary *t, int32_t *recent)
+{
+    uint64_t words[sizeof *t / sizeof(uint64_t)], hash = 0;
+    memcpy(words, t, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15u;
+    int32_t *at = &recent[hash >> (64 - RECENT_BITS)];
+    if (!*at || memcmp(&f->temporaries[*at - 1], t, sizeof *t) != 0) {
+        f->temporaries =
+            cm__grow(f->ctx, f->temporaries, f->n_temporaries, &f->cap_temporaries, sizeof *f->temporaries);
+        f->temporaries[f->n_temporaries] = *t;
+        *at = ++f->n_temporaries;
+    }
+    f->temporary_of[node] = *at - 1;
+}
+
 static void sum_up(cm_footprint *f)
 {
     cm__ctx  *scratch = cm__scratch_new(f->ctx);
     cm__alive start = cm__alive_of(scratch, f), alive = start;
-    f->temporary = cm__alloc_unset(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary);
+    int32_t   recent[1 << RECENT_BITS] = {0};
+    f->temporary_of = cm__alloc_unset(f->ctx, (size_t)f->n_nodes + 1, sizeof *f->temporary_of);
     for (int32_t i; (i = cm__alive_next(&alive)) >= 0;) {
-        f->temporary[i] = cm__workspace(f, &f->step->nodes[i]);
-        cm__summit_add(f->ctx, &f->summits, all_alive(&alive), &f->temporary[i], i);
+        cm__temporary t = cm__workspace(f, &f->step->nodes[i]);
+        add_temporary(f, i, &t, recent);
+        cm__summit_add(f->ctx, &f->summits, all_alive(&alive), &t, i);
     }
     describe_peaks(f, start, scratch);
     cm__scratch_free(scratch);
@@ -360,10 +380,19 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->pieces = like->pieces;
     f->n_pieces = like->n_pieces;
     f->peaks = like->peaks;
-    f->temporary = like->temporary;
+    f->temporaries = like->temporaries;
+    f->n_temporaries = like->n_temporaries;
+    f->temporary_of = like->temporary_of;
     f->summits = like->summits;
     f->slack_bytes = like->slack_bytes;
     if (cm__same_library(f, like)) f->simulations = like->simulations;
+}
+
+/* True: the plan divides the step, as that of `like` does (cm__plan_check()). */
+static bool is_checked(const cm_footprint *f, const cm_footprint *like)
+{
+    const cm_plan *a = like ? &like->options.plan : NULL, *b = &f->options.plan;
+    return a && like->step == f->step && a->tp == b->tp && a->cp == b->cp && a->ep == b->ep;
 }
 
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
@@ -387,16 +416,17 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     if (options) f->options = *options;
     f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
-    bool checked = like && like->step == step && cm__plan_same(&like->options.plan, &f->options.plan);
-    if (!checked) cm__plan_check(ctx, step, &f->options.plan);
+    if (!is_checked(f, like)) cm__plan_check(ctx, step, &f->options.plan);
     f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
     f->math = cm__attention_math(step, device, f->options.runtime);
-    f->stacks = f->caching ? cm__stacks_of(ctx, step) : NULL;
+    bool same_step = like && like->step == step && like->caching == f->caching;
+    f->stacks = same_step ? like->stacks : f->caching ? cm__stacks_of(ctx, step) : NULL;
     f->library_bytes = cm__library_bytes(device, f->options.runtime);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
     bool whole = shares_whole(f, like), shares = whole && cm__same_shards(&like->options.plan, &f->options.plan);
     if (shares) take_pieces(f, like);
     else find_pieces(f, whole ? like : NULL);
+    if (whole && same_step && !shares) f->like = like;
     cm__place_categories(f, shares ? like : NULL);
     ctx->diag = NULL;
     *footprint = f;
@@ -422,7 +452,7 @@ void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
     for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
         use->categories[c] = cm__poly_at(&f->peaks[peak - f->summits.list].of[c], (double)batch);
     double beside = (peak ? f->library_bytes : 0) + f->slack_bytes;
-    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(&f->temporary[peak->node], (double)batch);
+    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(cm__temporary_of(f, peak->node), (double)batch);
     use->categories[CM_CATEGORY_EPHEMERAL] += beside;
     use->peak_bytes = use->reserved_bytes = total + beside;
     use->context_bytes = f->context_bytes;

@@ -175,7 +175,8 @@ static void add_summits(cm_footprint *f, cm__level *level)
             if (level->holds[c] && !section) sum = cm__poly_add(sum, alive.now[c]);
         if (level->holds[CM_CATEGORY_EPHEMERAL] && !section) sum.c[0] += f->library_bytes;
         if (level->sectioned && sum.c[0] > level->capacity_bytes) sum.c[0] = level->capacity_bytes;
-        cm__summit_add(f->ctx, &level->summits, sum, level->holds[CM_CATEGORY_EPHEMERAL] ? &f->temporary[i] : &none, i);
+        cm__summit_add(f->ctx, &level->summits, sum,
+                       level->holds[CM_CATEGORY_EPHEMERAL] ? cm__temporary_of(f, i) : &none, i);
     }
     cm__scratch_free(scratch);
 }

@@ -56,11 +56,33 @@ bool cm__same_library(const cm_footprint *a, const cm_footprint *b)
     return of_a == of_b;
 }
 
+static bool same_bytes(const void *a, const void *b, int32_t count, size_t size)
+{
+    return !count || memcmp(a, b, (size_t)count * size) == 0;
+}
+
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b)
 {
     return cm__same_library(a, b) && a->n_nodes == b->n_nodes && a->n_pieces == b->n_pieces &&
-           memcmp(a->pieces, b->pieces, (size_t)a->n_pieces * sizeof *a->pieces) == 0 &&
-           memcmp(a->temporary, b->temporary, (size_t)a->n_nodes * sizeof *a->temporary) == 0;
+           a->n_temporaries == b->n_temporaries && same_bytes(a->pieces, b->pieces, a->n_pieces, sizeof *a->pieces) &&
+           same_bytes(a->temporaries, b->temporaries, a->n_temporaries, sizeof *a->temporaries) &&
+           same_bytes(a->temporary_of, b->temporary_of, a->n_nodes, sizeof *a->temporary_of);
+}
+
+/* True: both steps make and free their pieces at the same nodes, whatever the sizes are. */
+static bool same_lifetimes(const cm_footprint *a, const cm_footprint *b)
+{
+    if (a->n_nodes != b->n_nodes || a->n_pieces != b->n_pieces) return false;
+    for (int32_t p = 0; p < a->n_pieces; p++)
+        if (a->pieces[p].born != b->pieces[p].born || a->pieces[p].dies != b->pieces[p].dies) return false;
+    return true;
+}
+
+static cm__step_order order_of(const cm_footprint *f)
+{
+    const cm_footprint *like = f->like;
+    if (like && like->simulations && same_lifetimes(f, like)) return like->simulations->order;
+    return cm__step_order_of(f->ctx, f);
 }
 
 /* Makes a cache with this many entries. Without memory there is none. */
@@ -68,7 +90,7 @@ static void make_cache(cm_footprint *f, int entries)
 {
     if (setjmp(f->ctx->trap)) return;
     cm__simulations *r = cm__alloc(f->ctx, sizeof *r + (size_t)entries * sizeof *r->at);
-    r->order = cm__step_order_of(f->ctx, f);
+    r->order = order_of(f);
     cm__defer(f->ctx, release, r);
     while (r->count < entries && pthread_mutex_init(&r->at[r->count].lock, NULL) == 0) r->count++;
     f->simulations = r;
@@ -139,7 +161,7 @@ bool cm__may_refuse(const cm_footprint *f, int64_t batch, double lacking)
     bool any = f->caching && cm__facts_of(f->step).convolves;
     for (int32_t i = 0; i < f->n_nodes && any; i++) {
         bool convolves = cm__class(&f->step->nodes[i]) == CM_CLASS_CONV;
-        if (convolves && lacking <= cm__temporary_at(&f->temporary[i], (double)batch)) return true;
+        if (convolves && lacking <= cm__temporary_at(cm__temporary_of(f, i), (double)batch)) return true;
     }
     return false;
 }

@@ -81,7 +81,10 @@ cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
     cm__sizes z = {cm__alloc_unset(ctx, (size_t)f->n_pieces + 1, sizeof(int64_t)),
                    cm__alloc_unset(ctx, (size_t)f->n_nodes + 1, sizeof(int64_t))};
     for (int32_t p = 0; p < f->n_pieces; p++) z.pieces[p] = llround(cm__poly_at(&f->pieces[p].bytes, batch));
-    for (int32_t i = 0; i < f->n_nodes; i++) z.temporary[i] = llround(cm__temporary_at(&f->temporary[i], batch));
+    int64_t *different = cm__alloc_unset(ctx, (size_t)f->n_temporaries + 1, sizeof *different);
+    for (int32_t i = 0; i < f->n_temporaries; i++)
+        different[i] = llround(cm__temporary_at(&f->temporaries[i], batch));
+    for (int32_t i = 0; i < f->n_nodes; i++) z.temporary[i] = different[f->temporary_of[i]];
     return z;
 }
 
