@@ -8,7 +8,7 @@
 #define CM__SHAPE_RULES(X)                                                                                             \
     X(same) X(given) X(dtype_like) X(cast) X(cast_like) X(truth) X(broadcast) X(power) X(compare) X(where) X(dropout)  \
     X(quantize) X(dequantize) X(dynamic_quantize) X(gemm) X(matmul) X(qlinear_matmul) X(einsum) X(conv)                \
-    X(qlinear_conv) X(conv_transpose) X(attention) X(rnn) X(batch_norm) X(layer_norm) X(group_norm) X(arg) X(reduce)   \
+    X(qlinear_conv) X(conv_transpose) X(attention) X(rnn) X(cell) X(batch_norm) X(layer_norm) X(group_norm) X(arg) X(reduce)   \
     X(top_k) X(pool) X(global_pool) X(roi_pool) X(roi_align) X(multinomial) X(det) X(reshape) X(flatten) X(squeeze)    \
     X(unsqueeze) X(transpose) X(expand) X(slice) X(split) X(concat) X(pad) X(tile) X(gather) X(gather_elements)        \
     X(gather_nd) X(one_hot) X(resize) X(grid_sample) X(depth_to_space) X(space_to_depth) X(center_crop_pad) X(col2im)  \
@@ -29,7 +29,7 @@
     X(matmul) X(einsum) X(conv) X(attention) X(rnn) X(norm) X(softmax) X(reduce) X(reduce_linear) X(max_pool) X(pool)  \
     X(reshape) X(transpose) X(permute) X(expand) X(slice) X(split) X(concat) X(pad) X(gather) X(scatter) X(resize)     \
     X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product)            \
-    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(grid_sample) X(state_space)
+    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(grid_sample) X(state_space) X(cell)
 
 #define X(name) void cm__shape_##name(cm_graph *g, cm_node *n);
 CM__SHAPE_RULES(X)
