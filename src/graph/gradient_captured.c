@@ -91,7 +91,7 @@ void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
 }
 
-/* ---- recurrent cells ---------------------------------------------------------------------------------------------- */
+/* ---- recurrent cells -------------------------------------------------------------------------------------------- */
 
 /* Another output of the last node, a gradient of this tensor. */
 static int32_t also(cm__backward *b, int32_t index, int32_t tensor)
@@ -108,8 +108,8 @@ static void give_wanted(cm__backward *b, const cm_node *n, int32_t input, int32_
     if (cm__has(n, input) && cm__wants(b, n, input)) cm__give(b, n, n->inputs[input], gradient);
 }
 
-/* One kernel computes the gradients of the gates and of the state. Both products of an LSTM have the same gradient, and so
-   have both biases: it is summed once. Autograd saves both products too, for a second derivative. */
+/* One kernel computes the gradients of the gates and of the state. Both products of an LSTM have the same gradient, and
+   so have both biases: it is summed once. Autograd saves both products too, for a second derivative. */
 void cm__gradient_cell(cm__backward *b, const cm_node *n)
 {
     bool    lstm = n->op == CM_OP_LSTM_CELL;

@@ -8,12 +8,12 @@
 #define CM__SHAPE_RULES(X)                                                                                             \
     X(same) X(given) X(dtype_like) X(cast) X(cast_like) X(truth) X(broadcast) X(power) X(compare) X(where) X(dropout)  \
     X(quantize) X(dequantize) X(dynamic_quantize) X(gemm) X(matmul) X(qlinear_matmul) X(einsum) X(conv)                \
-    X(qlinear_conv) X(conv_transpose) X(attention) X(rnn) X(cell) X(batch_norm) X(layer_norm) X(group_norm) X(arg) X(reduce)   \
+    X(qlinear_conv) X(conv_transpose) X(attention) X(rnn) X(batch_norm) X(layer_norm) X(group_norm) X(arg) X(reduce)   \
     X(top_k) X(pool) X(global_pool) X(roi_pool) X(roi_align) X(multinomial) X(det) X(reshape) X(flatten) X(squeeze)    \
     X(unsqueeze) X(transpose) X(expand) X(slice) X(split) X(concat) X(pad) X(tile) X(gather) X(gather_elements)        \
     X(gather_nd) X(one_hot) X(resize) X(grid_sample) X(depth_to_space) X(space_to_depth) X(center_crop_pad) X(col2im)  \
     X(max_unpool) X(constant_of_shape) X(range) X(shape_of) X(size_of) X(random) X(window) X(cross_entropy)            \
-    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space)
+    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space) X(cell)
 
 #define CM__FOLD_RULES(X)                                                                                              \
     X(copy) X(cast) X(unary) X(binary) X(where) X(reduce) X(transpose) X(expand) X(slice) X(split) X(concat) X(gather) \

@@ -214,8 +214,8 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
     saved(g, n, 3, dtype, 4, reserve); /* for backward */
 }
 
-/* gates of x [B, gates H], gates of the state, a state [B, H] -> states [B, H]. Backward reads the four gates of an LSTM;
-   of a GRU also the new state's part from the old one, and the old state (ATen/native/cuda/RNN.cu). */
+/* gates of x [B, gates H], gates of the state, a state [B, H] -> states [B, H]. Backward reads the four gates of an
+   LSTM; of a GRU three gates, the old state and its part in the new one (ATen/native/cuda/RNN.cu). */
 void cm__shape_cell(cm_graph *g, cm_node *n)
 {
     const cm_tensor *state = cm__in(g, n, 2);

@@ -314,9 +314,9 @@ static void a_recurrent_layer_hands_on_its_states(void **state)
     }
 }
 
-/* Two steps of a cell with shared weights, from a state of zeros: each is two products, 2 (3 + 8) gates FLOP per sample,
-   and a kernel. For each number of an LSTM's state it adds four numbers for each of 4 gates, computes 5 functions of 6
-   FLOP, and the cell and the state: 12 + 30 + 4. A GRU: 2 x (3 + 6), 3 + 1 + 6, and 3 for the state. The first step's
+/* Two steps of a cell with shared weights, from a state of zeros: each is two products, 2 (3 + 8) gates FLOP per
+   sample, and a kernel. For each number of an LSTM's state it adds four numbers for each of 4 gates, computes 5
+   functions of 6 FLOP, and the cell and the state: 12 + 30 + 4. A GRU: 2 x (3 + 6), 3 + 1 + 6, and 3 for the state. The first step's
    state has no gradient. */
 static void a_recurrent_cell_is_two_products_and_a_kernel(void **state)
 {
@@ -396,8 +396,8 @@ static void an_operator_of_another_shape_is_opaque(void **state)
         OP("aten::relu", "[0]", "[1]"), OP("aten::relu", "[-1]", "[1]"), OP("aten::mm", "[0,0]", "[1]"),
         OPA("aten::mean.dim", "[0]", "[1]", "\"dim\":[9]"), OPA("aten::permute", "[0]", "[1]", "\"dims\":[0,0]"),
         OPA("aten::softmax", "[0]", "[1]", "\"dim\":7"), OP("aten::convolution", "[0,0,-1]", "[1]"),
-        OP("aten::lstm", "[0,0,0]", "[1]"),
-        OP("aten::gru_cell", "[0,0,0,0]", "[1]"), OP("aten::split.Tensor", "[0]", "[1]"), OP("aten::repeat", "[0]", "[1]"),
+        OP("aten::lstm", "[0,0,0]", "[1]"), OP("aten::gru_cell", "[0,0,0,0]", "[1]"),
+        OP("aten::split.Tensor", "[0]", "[1]"), OP("aten::repeat", "[0]", "[1]"),
         OP("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[1]"), OP("aten::copy_", "[0,-1]", "[1]"),
     };
     for (size_t i = 0; i < COUNT(ops); i++) {

@@ -167,9 +167,9 @@ static void layers_of_the_layer_language(void **state)
           "rnn forward lstm fp32 2,5,6,6,1,1");
 }
 
-/* Cells of 6 numbers for 3 samples are 18 elements. An LSTM's kernel reads 4 + 4 gates and the cell of each and writes
-   state, cell and 4 gates: 15 numbers, as a copy of 7.5. Backward reads the state's gradient, both cells and 4 gates and
-   writes 4 gradients of gates and that of the cell: 12 numbers. A GRU's kernel: 3 + 3 gates, state -> state and 5
+/* Cells of 6 numbers for 3 samples are 18 elements. An LSTM's kernel reads 4 + 4 gates and the cell of each and
+   writes state, cell and 4 gates: 15 numbers, as a copy of 7.5. Backward reads the state's gradient, both cells and 4
+   gates and writes 4 gradients of gates and that of the cell: 12 numbers. A GRU's kernel: 3 + 3 gates, state -> state and 5
    saved; backward the gradient and 5 saved -> 3 + 3 gates, state: 13 each. torch.compile calls the same kernels. */
 static void a_cell_is_one_kernel_each_way(void **state)
 {
