@@ -90,3 +90,45 @@ void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
     }
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
 }
+
+/* ---- recurrent cells -------------------------------------------------------------------------------------------- */
+
+/* Another output of the last node, a gradient of this tensor. */
+static int32_t also(cm__backward *b, int32_t index, int32_t tensor)
+{
+    const cm_tensor *like = cm__t(b->g, tensor);
+    cm_node         *node = cm__last(b->g);
+    cm__set_output(b->g, node, index, like->dtype, like->rank, like->dims);
+    cm__t(b->g, node->outputs[index])->role = CM_ROLE_GRADIENT;
+    return node->outputs[index];
+}
+
+static void give_wanted(cm__backward *b, const cm_node *n, int32_t input, int32_t gradient)
+{
+    if (cm__has(n, input) && cm__wants(b, n, input)) cm__give(b, n, n->inputs[input], gradient);
+}
+
+/* One kernel computes the gradients of the gates and of the state. Both products of an LSTM have the same gradient, and
+   so have both biases: it is summed once. Autograd saves both products too, for a second derivative. */
+void cm__gradient_cell(cm__backward *b, const cm_node *n)
+{
+    bool    lstm = n->op == CM_OP_LSTM_CELL;
+    int32_t inputs[5], count = 0, products[2], gates[2];
+    for (int32_t i = 0; i <= lstm; i++)
+        if (cm__gradient_of_output(b, n, i) >= 0) inputs[count++] = cm__gradient_of_output(b, n, i);
+    if (lstm) inputs[count++] = cm__kept(b, n->inputs[2]);
+    for (int32_t i = 1; i <= 1 + lstm; i++) inputs[count++] = cm__kept(b, n->outputs[i]);
+    for (int32_t i = 0; i < 2; i++) products[i] = cm__kept(b, n->inputs[i]);
+    gates[0] = gates[1] = cm__back(b, n, CM_OP_CELL_GRAD, n->inputs[0], inputs, count);
+    if (!lstm) gates[1] = also(b, 1, n->inputs[1]);
+    int32_t state = also(b, lstm ? 1 : 2, n->inputs[2]);
+    for (int32_t i = 0; i < 2; i++) cm__hold(b->g, products[i], gates[0]);
+    give_wanted(b, n, 2, state);
+    int32_t sum = -1;
+    for (int32_t i = 0; i < 2; i++) {
+        give_wanted(b, n, i, gates[i]);
+        if (!cm__has(n, 3 + i) || !cm__wants(b, n, 3 + i)) continue;
+        if (sum < 0 || !lstm) sum = cm__back(b, n, CM_OP_SUM_TO, n->inputs[3 + i], &gates[i], 1);
+        give_wanted(b, n, 3 + i, sum);
+    }
+}

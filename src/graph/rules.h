@@ -13,7 +13,7 @@
     X(unsqueeze) X(transpose) X(expand) X(slice) X(split) X(concat) X(pad) X(tile) X(gather) X(gather_elements)        \
     X(gather_nd) X(one_hot) X(resize) X(grid_sample) X(depth_to_space) X(space_to_depth) X(center_crop_pad) X(col2im)  \
     X(max_unpool) X(constant_of_shape) X(range) X(shape_of) X(size_of) X(random) X(window) X(cross_entropy)            \
-    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space)
+    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space) X(cell)
 
 #define CM__FOLD_RULES(X)                                                                                              \
     X(copy) X(cast) X(unary) X(binary) X(where) X(reduce) X(transpose) X(expand) X(slice) X(split) X(concat) X(gather) \
@@ -29,7 +29,7 @@
     X(matmul) X(einsum) X(conv) X(attention) X(rnn) X(norm) X(softmax) X(reduce) X(reduce_linear) X(max_pool) X(pool)  \
     X(reshape) X(transpose) X(permute) X(expand) X(slice) X(split) X(concat) X(pad) X(gather) X(scatter) X(resize)     \
     X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product)            \
-    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(grid_sample) X(state_space)
+    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(grid_sample) X(state_space) X(cell)
 
 #define X(name) void cm__shape_##name(cm_graph *g, cm_node *n);
 CM__SHAPE_RULES(X)

@@ -213,3 +213,22 @@ void cm__shape_rnn(cm_graph *g, cm_node *n)
                            batch_first ? (cm_dim[]){batch, dirs, hidden} : (cm_dim[]){dirs, batch, hidden});
     saved(g, n, 3, dtype, 4, reserve); /* for backward */
 }
+
+/* gates of x [B, gates H], gates of the state, a state [B, H] -> states [B, H]. Backward reads the four gates of an
+   LSTM; of a GRU three gates, the old state and its part in the new one (ATen/native/cuda/RNN.cu). */
+void cm__shape_cell(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *state = cm__in(g, n, 2);
+    bool             lstm = n->op == CM_OP_LSTM_CELL;
+    cm__need_rank(g, state, 2);
+    cm_dim rows = state->dims[0], width = state->dims[1], all = cm__dim_mul(g, width, cm__fixed(lstm ? 4 : 3));
+    for (int32_t i = 0; i < 2; i++) {
+        const cm_tensor *gates = cm__in(g, n, i);
+        if (gates->rank != 2 || !cm__dim_same(gates->dims[0], rows) || !cm__dim_same(gates->dims[1], all))
+            cm__fail(g->ctx, CM_ERR_FORMAT, "gates %s do not fit the state %s", cm__dims_text(g, gates),
+                     cm__dims_text(g, state));
+    }
+    cm_dtype dtype = cm__widest(g, n, 0, 3);
+    for (int32_t i = 0; i <= lstm; i++) cm__set_output(g, n, i, dtype, 2, (cm_dim[]){rows, width});
+    saved(g, n, 1 + lstm, dtype, 2, (cm_dim[]){rows, cm__dim_mul(g, width, cm__fixed(lstm ? 4 : 5))});
+}

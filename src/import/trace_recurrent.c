@@ -7,6 +7,8 @@
  * R[1, gates H, H], bias, initial states. PyTorch's second bias is passed as an input that PyTorch has no use for: an
  * LSTM's peepholes, the other layers' lengths. Initial states are passed only if the model computes them: backward has
  * to reach the layers that they come from. States of zeros have no gradient.
+ *
+ * A recorded cell, one step of a layer, becomes what a GPU runs: two products and one kernel for the rest.
  */
 #include <string.h>
 #include "import/trace_rules.h"
@@ -133,4 +135,19 @@ void cm__aten_recurrent(cm__trace *t, const cm__trace_op *o, int op)
         const cm__trace_tensor *last = o->out[i + 1] < 0 ? NULL : &t->tensors[o->out[i + 1]];
         if (last && last->rank == 3) cm__trace_made(t, o, i + 1, final_states(&l, l.last[i], last));
     }
+}
+
+/* (x, states, W, R[, biases]): the fused kernel adds the biases, not the products. */
+void cm__aten_cell(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm__attr transposed = CM__INTS(CM_ATTR_TRANS_B, 1);
+    int32_t        states = op == CM_OP_LSTM_CELL ? 2 : 1, inputs[5];
+    for (int32_t i = 0; i < 2; i++) {
+        int32_t operands[] = {cm__trace_need(t, o, i), cm__trace_need(t, o, states + 1 + i)};
+        inputs[i] = cm__emit(t->g, CM_OP_GEMM, cm__trace_name(t, o), operands, 2, &transposed, 1);
+        inputs[3 + i] = cm__trace_in(t, o, states + 3 + i);
+    }
+    inputs[2] = cm__trace_need(t, o, states);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 5, NULL, 0));
+    if (states == 2) cm__trace_made(t, o, 1, cm__last(t->g)->outputs[1]);
 }

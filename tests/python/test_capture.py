@@ -166,6 +166,30 @@ class Captures(unittest.TestCase):
         work = 64 * (8 + 16) + 64 * (16 + 16) + 2 * 12 * (16 + 4)
         self.assertEqual(g["forward_flop"], 2 * 10 * work)
 
+    def test_recurrent_cells_are_one_operator(self):
+        """Five steps of an LSTM's cell, which a GRU's cell without biases follows."""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.second = nn.LSTMCell(8, 16), nn.GRUCell(16, 4, bias=False)
+
+            def forward(self, x):
+                h, y = None, None
+                for n in range(5):
+                    h = self.first(x[:, n], h)
+                    y = self.second(h[0], y)
+                return y
+
+        t = centimani.capture(Net(), torch.zeros(2, 5, 8), loss="mse")
+        for name in ("aten::lstm_cell", "aten::gru_cell"):
+            self.assertEqual(t.operators("forward").count(name), 5)
+            self.assertEqual(t.operators("backward").count(name + "_backward"), 5)
+        g = graph_of(t)
+        self.assertEqual(g["warnings"], [])  # every parameter has a gradient
+        self.assertEqual(g["params"], sum(p.numel() for p in Net().parameters()))
+        products = 64 * (8 + 16) + 12 * (16 + 4)
+        self.assertEqual(g["forward_flop"], 5 * 2 * products)
+
     def test_a_layer_after_recurrent_ones_reads_step_by_step(self):
         """cuDNN writes [S, B, H]; with the batch first that is a view, whose linear layer adds its bias apart."""
         for first, expected in ((True, 1), (False, 0)):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rnn.c - kernel calls of recurrent layers.
+ * rnn.c - kernel calls of recurrent layers and cells.
  *
  * A stack of layers runs as one call, in which layers overlap. Model files have one operator per layer; captured steps
  * have one per layer and direction. Layers form a stack if they have equal sizes and each reads the whole output of the
@@ -195,4 +195,18 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     c.sizes[CM__RNN_LAYERS] = cm__poly_const(layers);
     c.sizes[CM__RNN_DIRECTIONS] = both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first));
     cm__dispatch_add(d, node, &c);
+}
+
+/* A cell's kernel reads and writes one number at a time in each thread, in 16 bits too: it is timed as a copy of as
+   many numbers of 4 bytes. All rows read the same biases. */
+void cm__dispatch_cell(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm_poly        numbers = cm__poly_const(0);
+    int32_t        read = n->op == CM_OP_CELL_GRAD ? n->n_inputs : 3;
+    for (int32_t i = 0; i < read; i++) numbers = cm__poly_add(numbers, cm_tensor_elements(cm__in(d->g, n, i)));
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        numbers = cm__poly_add(numbers, cm_tensor_elements(cm__t(d->g, n->outputs[i])));
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
+    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_scale(numbers, 0.5));
 }

@@ -4,6 +4,7 @@
  * as in PyTorch's tools/autograd/derivatives.yaml. As in test_gradient.c, each is between h = x * w and a sum.
  */
 #include <math.h>
+#include <stdio.h>
 #include "graph_builder.h"
 
 static int32_t hidden(const char *shape, const char *last)
@@ -122,6 +123,35 @@ TEST(broadcast_operands_are_summed_last)
     assert_true(first > last);
 }
 
+/* Cells of 3 numbers. Autograd saves both products although the kernel does not read them. An LSTM's products share a
+   gradient, its biases a sum; those of a GRU do not. */
+TEST(cells_of_recurrent_layers)
+{
+    static const struct {
+        int         op, read, made, sums;
+        const char *wide;
+    } cases[] = {{CM_OP_LSTM_CELL, 4, 2, 1, "12"}, /* gradient, both cells, gates -> gates, cell */
+                 {CM_OP_GRU_CELL, 2, 3, 2, "9"}};  /* gradient, saved -> both gates, state */
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        start_over();
+        char rows[16];
+        snprintf(rows, sizeof rows, "B,%s", cases[i].wide);
+        int32_t first = as("p", op(CM_OP_MUL, IN(input(rows), weight("a", cases[i].wide)))),
+                second = as("q", op(CM_OP_MUL, IN(input(rows), weight("b", cases[i].wide))));
+        int32_t        y = op(cases[i].op, IN(first, second, hidden("B,3", "3"), weight("c", cases[i].wide),
+                                              weight("d", cases[i].wide)));
+        const cm_node *n = backward_of(y, "CellGrad");
+        int            sums = 0;
+        for (int32_t k = 0; k < step->n_nodes; k++)
+            sums += step->nodes[k].op == CM_OP_SUM_TO && step->nodes[k].source == n->source;
+        assert_int_equal(n->n_inputs, cases[i].read);
+        assert_int_equal(n->n_outputs, cases[i].made);
+        assert_int_equal(sums, cases[i].sums);
+        assert_true(is_kept("p") && is_kept("q"));
+        for (const char *name = "abcdw"; *name; name++) assert_true(gradient_for((char[]){*name, 0}) >= 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +159,7 @@ int main(void)
         cmocka_unit_test(sums_of_products),         cmocka_unit_test(cumulative_products_keep_both),
         cmocka_unit_test(a_part_and_its_whole),     cmocka_unit_test(a_bias_of_the_scores),
         cmocka_unit_test(a_filter_of_a_spectrum),   cmocka_unit_test(broadcast_operands_are_summed_last),
+        cmocka_unit_test(cells_of_recurrent_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,6 +183,23 @@ TEST(gru_and_rnn_have_no_cell)
     SHAPE_IS(output(3), "[7, B, 1, 3]"); /* one: 2,294,016 bytes for 64 x 35 x 256 in fp32 (tools/measure_layers.py) */
 }
 
+TEST(cells_save_their_gates)
+{
+    int32_t state = input("B,3");
+    op(CM_OP_LSTM_CELL, IN(input("B,12"), input("B,12"), state));
+    SHAPE_IS(output(0), "[B, 3]");
+    SHAPE_IS(output(1), "[B, 3]");
+    SHAPE_IS(output(2), "[B, 12]");
+    assert_int_equal(cm__t(g, output(2))->role, CM_ROLE_SAVED);
+    op(CM_OP_GRU_CELL, IN(input("B,9"), input("B,9"), state));
+    SHAPE_IS(output(0), "[B, 3]");
+    SHAPE_IS(output(1), "[B, 15]"); /* [B, 2560] for a state of 512 in PyTorch's profiler */
+    assert_int_equal(cm__t(g, output(1))->role, CM_ROLE_SAVED);
+    REFUSES(FORMAT, "gates [B, 9] do not fit the state [B, 3]",
+            op(CM_OP_LSTM_CELL, IN(input("B,12"), input("B,9"), state)));
+    REFUSES(FORMAT, "gates [2, B, 9] do not fit", op(CM_OP_GRU_CELL, IN(input("2,B,9"), input("B,9"), state)));
+}
+
 TEST(recurrent_layers_refuse)
 {
     int32_t x = input("7,B,5"), r = weight("r", "1,12,3");
@@ -208,6 +225,7 @@ int main(void)
         cmocka_unit_test(attention_refuses),
         cmocka_unit_test(lstm_in_both_layouts),
         cmocka_unit_test(gru_and_rnn_have_no_cell),
+        cmocka_unit_test(cells_save_their_gates),
         cmocka_unit_test(recurrent_layers_refuse),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,6 +314,48 @@ static void a_recurrent_layer_hands_on_its_states(void **state)
     }
 }
 
+/* Two steps of a cell with shared weights, from a state of zeros: each is two products, 2 (3 + 8) gates FLOP per
+   sample, and a kernel. For each number of an LSTM's state it adds four numbers for each of 4 gates, computes 5
+   functions of 6 FLOP, and the cell and the state: 12 + 30 + 4. A GRU: 2 x (3 + 6), 3 + 1 + 6, and 3 for the state. The first step's
+   state has no gradient. */
+static void a_recurrent_cell_is_two_products_and_a_kernel(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ops, *type;
+        int         gates, kernel;
+    } cases[] = {{OP("aten::lstm_cell", "[0,5,5,1,2,3,4]", "[6,7]") ","
+                  OP("aten::lstm_cell", "[0,6,7,1,2,3,4]", "[8,9]"), "LSTMCell", 32, 46},
+                 {OP("aten::gru_cell", "[0,5,1,2,3,4]", "[6]") "," OP("aten::gru_cell", "[0,6,1,2,3,4]", "[8]"),
+                  "GRUCell", 24, 31}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[4096];
+        int  gates = cases[i].gates;
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[8]",
+                       T("[[1,0],3]", "fp32", "input") "," T("[%d,3]", "fp32", "parameter") "," T("[%d,8]", "fp32",
+                       "parameter") "," T("[%d]", "fp32", "parameter") "," T("[%d]", "fp32", "parameter") ","
+                       X("[[1,0],8]") "," X("[[1,0],8]") "," X("[[1,0],8]") "," X("[[1,0],8]") "," X("[[1,0],8]"),
+                       OPA("aten::zeros", "[]", "[5]", "\"size\":[[1,0],8]") ",%s"),
+                 gates, gates, gates, gates, cases[i].ops);
+        cm_graph *g = accepted(text, 0);
+        cm_totals totals;
+        cm_graph_totals(g, 1, &totals);
+        assert_int_equal(count_of(g, "Gemm"), 4);
+        assert_int_equal(count_of(g, cases[i].type), 2);
+        assert_int_equal(totals.parameters, gates * (3 + 8 + 2));
+        assert_true(totals.flop[CM_FORWARD][CM_CLASS_GEMM] == 2 * 2.0 * gates * (3 + 8));
+        assert_true(totals.flop[CM_FORWARD][CM_CLASS_ELEMENTWISE] == 2.0 * 8 * cases[i].kernel);
+        cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE});
+        assert_int_equal(count_of(step, "CellGrad"), 2);
+        assert_int_equal(count_of(step, "GemmGradWeight"), 4);
+        assert_int_equal(count_of(step, "GemmGradInput"), 1);
+        assert_int_equal(step->n_warnings, 0); /* every parameter has a gradient */
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* ---- what is not known ------------------------------------------------------------------------------------------- */
 
 static void an_unknown_operator_is_counted_by_its_bytes(void **state)
@@ -354,7 +396,8 @@ static void an_operator_of_another_shape_is_opaque(void **state)
         OP("aten::relu", "[0]", "[1]"), OP("aten::relu", "[-1]", "[1]"), OP("aten::mm", "[0,0]", "[1]"),
         OPA("aten::mean.dim", "[0]", "[1]", "\"dim\":[9]"), OPA("aten::permute", "[0]", "[1]", "\"dims\":[0,0]"),
         OPA("aten::softmax", "[0]", "[1]", "\"dim\":7"), OP("aten::convolution", "[0,0,-1]", "[1]"),
-        OP("aten::lstm", "[0,0,0]", "[1]"), OP("aten::split.Tensor", "[0]", "[1]"), OP("aten::repeat", "[0]", "[1]"),
+        OP("aten::lstm", "[0,0,0]", "[1]"), OP("aten::gru_cell", "[0,0,0,0]", "[1]"),
+        OP("aten::split.Tensor", "[0]", "[1]"), OP("aten::repeat", "[0]", "[1]"),
         OP("aten::scaled_dot_product_attention", "[0,0,0,-1]", "[1]"), OP("aten::copy_", "[0,-1]", "[1]"),
     };
     for (size_t i = 0; i < COUNT(ops); i++) {
@@ -384,6 +427,7 @@ int main(void)
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
         cmocka_unit_test(a_recurrent_layer_hands_on_its_states),
+        cmocka_unit_test(a_recurrent_cell_is_two_products_and_a_kernel),
         cmocka_unit_test(an_unknown_operator_is_counted_by_its_bytes),
         cmocka_unit_test(an_unknown_operator_that_is_not_used_is_nothing),
         cmocka_unit_test(an_operator_of_another_shape_is_opaque),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_rnn.c - recurrent layers: which of them run as one call. */
+/* test_rnn.c - recurrent layers: which of them run as one call; and cells. */
 #include "dispatch_calls.h"
 
 /* One direction of one layer over [B, 5, in], as captured: [B, 5, hidden]. */
@@ -167,11 +167,53 @@ static void layers_of_the_layer_language(void **state)
           "rnn forward lstm fp32 2,5,6,6,1,1");
 }
 
+/* Cells of 6 numbers for 3 samples are 18 elements. An LSTM's kernel reads 4 + 4 gates and the cell of each and
+   writes state, cell and 4 gates: 15 numbers, as a copy of 7.5. Backward reads the state's gradient, both cells and 4
+   gates and writes 4 gradients of gates and that of the cell: 12 numbers. A GRU's kernel: 3 + 3 gates, state -> state and 5
+   saved; backward the gradient and 5 saved -> 3 + 3 gates, state: 13 each. torch.compile calls the same kernels. */
+static void a_cell_is_one_kernel_each_way(void **state)
+{
+    (void)state;
+    static const struct {
+        int         op;
+        int64_t     gates;
+        const char *forward, *backward;
+    } cases[] = {
+        {CM_OP_LSTM_CELL, 24, "elementwise forward copy fp32 1,135", "elementwise forward copy fp32 1,108"},
+        {CM_OP_GRU_CELL, 18, "elementwise forward copy fp32 1,117", "elementwise forward copy fp32 1,117"},
+    };
+    static const cm_runtime runtimes[] = {CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE};
+    static listed           got;
+    cm_dim                  dims[] = {{1, 0}, {0, 6}};
+    cm__attr                turned = CM__INTS(CM_ATTR_TRANS_B, 1);
+    for (int i = 0; i < 4; i++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *g = cm__graph_new(ctx, "test", "test");
+        int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 2, dims), inputs[3] = {-1, -1, x};
+        for (int k = 0; k < 2; k++) {
+            int32_t w = cm__parameter(g, k ? "r" : "w", 2, (int64_t[]){cases[i / 2].gates, 6});
+            inputs[k] = cm__emit(g, CM_OP_GEMM, NULL, (int32_t[]){x, w}, 2, &turned, 1);
+        }
+        cm__output(g, cm__emit(g, cases[i / 2].op, NULL, inputs, 3, NULL, 0));
+        cm__finish(g, CM_FUSE_EAGER);
+        cm_graph *step = step_of(g, CM_PRECISION_AMP_BF16, false);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, runtimes[i % 2]), 3, &got);
+        bool same = strcmp(cases[i / 2].forward, cases[i / 2].backward) == 0;
+        assert_int_equal(times(&got, cases[i / 2].forward), 1 + same);
+        assert_int_equal(times(&got, cases[i / 2].backward), 1 + same);
+        assert_int_equal(times(&got, "gemm"), 2 + 2);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(stacked_layers_are_one_call),
                                        cmocka_unit_test(directions_lie_side_by_side),
                                        cmocka_unit_test(layers_computed_again_are_calls_of_their_own),
-                                       cmocka_unit_test(layers_of_the_layer_language)};
+                                       cmocka_unit_test(layers_of_the_layer_language),
+                                       cmocka_unit_test(a_cell_is_one_kernel_each_way)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
