@@ -163,6 +163,15 @@ static bool second_is_best(choosing *c, const cm_batch_candidate *first, cm_batc
            c->rule->below(c->rule->user, third->batch, most * fraction);
 }
 
+/* Whether the largest candidate surely is slower than the second one, whose throughput is known. Then its own does not
+   matter: neither is it the choice nor the highest one. */
+static bool is_slower(choosing *c, const cm_batch_candidate *first, const cm_batch_candidate *second)
+{
+    if (!c->rule->below || !second || !(second->throughput_samples_s > 0)) return false;
+    return isnan(first->throughput_samples_s) &&
+           c->rule->below(c->rule->user, first->batch, second->throughput_samples_s);
+}
+
 /* Walks down from the largest candidate while throughput stays above a fraction of the highest. Candidates without one
    are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is
    unknown. */
@@ -173,6 +182,7 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
     cm_batch_candidate       *second = one ? largest_below(c->choice, one->batch) : NULL;
     double                    most = 0;
     if (second_is_best(c, one, second, fraction)) return second;
+    if (is_slower(c, one, second)) one = second;
     for (; one; one = largest_below(c->choice, one->batch)) {
         bool known = !isnan(one->throughput_samples_s);
         bool slower = !known && c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
