@@ -136,7 +136,7 @@ void cm__rank_share_footprints(cm_ranking *r)
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
         if (s->retype_of) make_footprint(s, s->retype_of->like);
-        if (s->graph_of) make_footprint(s, s->graph_of->like);
+        if (s->graph_of) make_footprint(s, (s->calls_of ? s->calls_of : s->graph_of)->like);
         if (s->status) cm__rank_pass_on(r, s->status, &s->diag);
         cm__footprint_share_simulations(s->like, alike(r, i));
     }
