@@ -232,7 +232,8 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
 }
 
 typedef enum asking {
-    SURELY, /* whether it fits with the usual loss */
+    ROUGHLY, /* never simulate the allocator */
+    SURELY,  /* whether it fits with the usual loss */
     QUICKLY,
     EXACTLY, /* simulate the allocator even if the memory is far from full */
     EXACTLY_AND_SURELY
@@ -245,8 +246,10 @@ static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use 
     cm_status      status = cm__plan_at_once(plan, batch, &at_once, diag);
     if (status) return status;
     if (s->divides) return divided_use(s, at_once * plan->accumulate, use, diag);
-    status = how >= EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
-                            : cm__footprint_use(s->footprint, at_once, use, diag);
+    if (how == ROUGHLY) cm_footprint_at(s->footprint, at_once, use);
+    else
+        status = how >= EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
+                                : cm__footprint_use(s->footprint, at_once, use, diag);
     if (!status && !use->fits && (how == QUICKLY || how == EXACTLY))
         status = cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
@@ -438,6 +441,11 @@ static cm_status use_at(cm_step *s, int64_t batch, asking how, cm_memory_use *us
     return status;
 }
 
+static cm_status rough_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    return use_at(user, batch, ROUGHLY, use, diag);
+}
+
 static cm_status sure_use(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     return use_at(user, batch, SURELY, use, diag);
@@ -495,8 +503,10 @@ cm_status cm_step_usual_batch(cm_step *s, int64_t *batch, cm_diag *diag)
                           .throughput = planned ? NULL : throughput, .user = s};
     cm_batch_choice  choice;
     cm__batch_rule   rule = rule_of(s);
+    rule.roughly = rough_use;
     rule.use = sure_use;
     cm_status status = cm__batch_choose(&rule, &o, &choice, diag);
+    rule.roughly = NULL;
     rule.use = quick_use;
     if (!status && !choice.batch) status = cm__batch_choose(&rule, &o, &choice, diag);
     if (!status) *batch = choice.batch;

@@ -131,12 +131,25 @@ static const cm_footprint *alike(const cm_ranking *r, int32_t index)
     return NULL;
 }
 
+static bool in_nhwc(const cm__rank_step *s) { return cm__in_nhwc(s->step, s->options.layout); }
+
+/* The footprint of an earlier step in the same layout of images whose graph is the same or has types of equal size;
+   NULL: none. */
+static const cm_footprint *like_of(const cm_ranking *r, const cm__rank_step *s)
+{
+    for (const cm__rank_step *other = r->steps; other < s && !s->status; other++) {
+        const cm_graph *a = s->step, *b = other->step;
+        bool            alike = other->like && (a == b || a->retyped_of == b || b->retyped_of == a);
+        if (alike && in_nhwc(other) == in_nhwc(s)) return other->like;
+    }
+    return NULL;
+}
+
 void cm__rank_share_footprints(cm_ranking *r)
 {
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
-        if (s->retype_of) make_footprint(s, s->retype_of->like);
-        if (s->graph_of) make_footprint(s, s->graph_of->like);
+        if (s->retype_of || s->graph_of) make_footprint(s, like_of(r, s));
         if (s->status) cm__rank_pass_on(r, s->status, &s->diag);
         cm__footprint_share_simulations(s->like, alike(r, i));
     }
@@ -181,8 +194,6 @@ void cm__rank_check_options(cm_ranking *r)
     cm_status       status = forward ? cm__refuse_for_model(forward, &asked, &diag) : CM_OK;
     if (status) cm__rank_pass_on(r, status, &diag);
 }
-
-static bool in_nhwc(const cm__rank_step *s) { return cm__in_nhwc(s->step, s->options.layout); }
 
 /* The first step with the same graph in the same layout of images; NULL: none before this one. */
 static cm__rank_step *calls_of(const cm_ranking *r, cm__rank_step *s)

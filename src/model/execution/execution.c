@@ -194,7 +194,9 @@ cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_
                                    const cm_footprint *footprint)
 {
     bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
-    return (cm__prepared){.footprint = footprint, .recomputed = again ? cm__recomputed_new(ctx, step) : NULL};
+    bool sections = device->info.style == CM_STYLE_SECTIONS;
+    return (cm__prepared){.footprint = footprint, .recomputed = again ? cm__recomputed_new(ctx, step) : NULL,
+                          .section_bytes = sections ? cm__section_bytes(ctx, step) : NULL};
 }
 
 /* Execution models that do not divide batches themselves run all but the update once per micro-batch. */

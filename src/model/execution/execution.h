@@ -26,6 +26,7 @@ const cm__recomputed *cm__recomputed_new(cm__ctx *ctx, const cm_graph *graph);
 typedef struct cm__prepared {
     const cm_footprint   *footprint; /* on one chip */
     const cm__recomputed *recomputed;
+    const double         *section_bytes; /* of cm__section_bytes() */
     bool                  no_operators; /* operators are not listed, except for the latency of inference */
 } cm__prepared;
 
@@ -90,6 +91,8 @@ cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_
 
 typedef void cm__execution_rule(const cm__job *job, cm__run *run);
 cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
+/* What each node stores on a chip that runs sections: its weights, and its results for one sample. */
+const double *cm__section_bytes(cm__ctx *ctx, const cm_graph *step);
 cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices whose profile has `sample_interval` */
 
 /* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */

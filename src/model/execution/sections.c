@@ -20,18 +20,25 @@ typedef struct section {
     double crossing_bytes; /* at the full bandwidth: of a graph that is one section */
 } section;
 
-/* Weights, and one sample's results. Results of elementwise operators go directly to the next operator. */
-static double stored_bytes(const cm__job *j, const cm_node *n)
+/* Results of elementwise operators go directly to the next operator. */
+static double stored_bytes(const cm_graph *g, const cm_node *n)
 {
     cm_class class = cm__class(n);
     double   bytes = 0;
     for (int32_t i = 0; i < n->n_inputs; i++) {
-        cm_role role = n->inputs[i] >= 0 ? cm__t(j->g, n->inputs[i])->role : CM_ROLE_CONSTANT;
-        if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) bytes += cm__tensor_bytes_at(j->g, n->inputs[i], 1);
+        cm_role role = n->inputs[i] >= 0 ? cm__t(g, n->inputs[i])->role : CM_ROLE_CONSTANT;
+        if (role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) bytes += cm__tensor_bytes_at(g, n->inputs[i], 1);
     }
     if (class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_MOVEMENT) return bytes;
     for (int32_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] >= 0) bytes += cm__tensor_bytes_at(j->g, n->outputs[i], 1);
+        if (n->outputs[i] >= 0) bytes += cm__tensor_bytes_at(g, n->outputs[i], 1);
+    return bytes;
+}
+
+const double *cm__section_bytes(cm__ctx *ctx, const cm_graph *g)
+{
+    double *bytes = cm__alloc_unset(ctx, (size_t)g->n_nodes + 1, sizeof *bytes);
+    for (int32_t i = 0; i < g->n_nodes; i++) bytes[i] = stored_bytes(g, &g->nodes[i]);
     return bytes;
 }
 
@@ -41,7 +48,8 @@ static double whole_bytes(const cm__job *j)
     double stored = 0;
     for (int32_t i = 0; i < j->g->n_nodes && !j->single_operator && stored <= j->near_bytes; i++) {
         const cm_node *n = &j->g->nodes[i];
-        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n)) stored += stored_bytes(j, n);
+        if (!n->view && n->phase != CM_UPDATE && !cm__is_parameter_cast(j->g, n))
+            stored += j->prepared.section_bytes[i];
     }
     return stored;
 }
@@ -121,7 +129,7 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        double stored = stored_bytes(j, n);
+        double stored = j->prepared.section_bytes[i];
         bool   joins = stored == 0 && count && before[count - 1].phase == n->phase;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         sums all = {.compute_s = before[count].compute_s + r->node_s[i],
@@ -267,13 +275,15 @@ static cm__job joined(const cm__job *j)
     return all;
 }
 
-void cm__execution_sections(const cm__job *j, cm__run *r)
+void cm__execution_sections(const cm__job *given, cm__run *r)
 {
-    if (j->chips < 2) {
-        run_sections(j, r);
+    cm__job j = *given;
+    if (!j.prepared.section_bytes) j.prepared.section_bytes = cm__section_bytes(j.ctx, j.g);
+    if (j.chips < 2) {
+        run_sections(&j, r);
         return;
     }
-    cm__job all = joined(j);
+    cm__job all = joined(&j);
     run_sections(&all, r);
-    exchange(j, r);
+    exchange(&j, r);
 }

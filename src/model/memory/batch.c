@@ -51,6 +51,7 @@ typedef struct choosing {
     const cm_batch_options *o;
     cm_batch_choice        *choice;
     cm_diag                *diag;
+    cm_batch_candidate     *unsure; /* fits, unless the allocator's blocks need more; NULL: none */
     cm_status               status; /* of the first evaluation that failed */
 } choosing;
 
@@ -83,13 +84,52 @@ static int64_t largest(choosing *c, bool surely)
     return low;
 }
 
+static cm_batch_candidate candidate_of(const choosing *c, int64_t batch, const cm_memory_use *use)
+{
+    double objective = use->fits ? equation5(c->rule->device, use) : NAN;
+    return (cm_batch_candidate){batch, use->fits, use->sure, objective, NAN, use->peak_bytes};
+}
+
+/* Returns the new candidate; NULL: there are too many. */
+static cm_batch_candidate *append(choosing *c, int64_t batch, const cm_memory_use *use)
+{
+    if (c->choice->n_candidates == CM_CANDIDATES_MAX) return NULL;
+    cm_batch_candidate *new = &c->choice->candidates[c->choice->n_candidates++];
+    *new = candidate_of(c, batch, use);
+    return new;
+}
+
 /* Adds a candidate and returns whether it fits. */
 static bool add(choosing *c, int64_t batch)
 {
-    cm_memory_use      use = use_at(c, batch);
-    cm_batch_candidate new = {batch, use.fits, use.sure, NAN, NAN, use.peak_bytes};
-    if (use.fits) new.objective = equation5(c->rule->device, &use);
-    if (c->choice->n_candidates < CM_CANDIDATES_MAX) c->choice->candidates[c->choice->n_candidates++] = new;
+    cm_memory_use use = use_at(c, batch);
+    append(c, batch, &use);
+    return use.fits;
+}
+
+/* Makes sure whether the unsure candidate fits. */
+static bool settle(choosing *c)
+{
+    cm_batch_candidate *one = c->unsure;
+    if (!one) return true;
+    cm_memory_use use = use_at(c, one->batch);
+    *one = candidate_of(c, one->batch, &use);
+    c->unsure = NULL;
+    return use.fits;
+}
+
+/* As add() for ascending batch sizes, but leaves the last one that fits unsure if it nearly fills a memory. Returns
+   false if this one or the one before does not fit. */
+static bool add_roughly(choosing *c, int64_t batch)
+{
+    cm_memory_use use = {.fits = false};
+    if (!c->rule->roughly) return add(c, batch);
+    if (!c->status) c->status = c->rule->roughly(c->rule->user, batch, &use, c->diag);
+    bool unsure = use.fits && nearly_full(&use);
+    if (!use.fits) use = use_at(c, batch);
+    if (use.fits && !settle(c)) return false;
+    cm_batch_candidate *new = append(c, batch, &use);
+    if (unsure) c->unsure = new;
     return use.fits;
 }
 
@@ -109,7 +149,7 @@ static void evaluate_candidates(choosing *c)
         for (int32_t i = 0; i < own; i++) add(c, cm_device_batch(c->rule->device, i) * least);
     } else {
         int64_t b = 1;
-        while (b <= c->rule->most && add(c, b * least)) b *= 2; /* larger ones do not fit either */
+        while (b <= c->rule->most && add_roughly(c, b * least)) b *= 2; /* larger ones do not fit either */
     }
 }
 
@@ -163,6 +203,15 @@ static bool second_is_best(choosing *c, const cm_batch_candidate *first, cm_batc
            c->rule->below(c->rule->user, third->batch, most * fraction);
 }
 
+/* Whether the largest candidate surely is slower than the second one, whose throughput is known. Then its own does not
+   matter: neither is it the choice nor the highest one. */
+static bool is_slower(choosing *c, const cm_batch_candidate *first, const cm_batch_candidate *second)
+{
+    if (!c->rule->below || !second || !(second->throughput_samples_s > 0)) return false;
+    return isnan(first->throughput_samples_s) &&
+           c->rule->below(c->rule->user, first->batch, second->throughput_samples_s);
+}
+
 /* Walks down from the largest candidate while throughput stays above a fraction of the highest. Candidates without one
    are skipped: on devices that divide batches, only the time tells whether a batch fits. NULL: throughput is
    unknown. */
@@ -173,6 +222,7 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
     cm_batch_candidate       *second = one ? largest_below(c->choice, one->batch) : NULL;
     double                    most = 0;
     if (second_is_best(c, one, second, fraction)) return second;
+    if (is_slower(c, one, second) || !settle(c)) one = second;
     for (; one; one = largest_below(c->choice, one->batch)) {
         bool known = !isnan(one->throughput_samples_s);
         bool slower = !known && c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
@@ -199,9 +249,12 @@ cm_status cm__batch_choose(const cm__batch_rule *rule, const cm_batch_options *o
     const cm_batch_candidate *best = NULL;
     if (o->objective == CM_OBJECTIVE_THROUGHPUT && o->throughput) best = by_throughput(&c, CLOSE);
     if (o->objective == CM_OBJECTIVE_KNEE && o->throughput) best = by_throughput(&c, HALF);
-    if (!best) best = by_memory(choice);
+    if (!best) {
+        settle(&c);
+        best = by_memory(choice);
+    }
     choice->batch = best ? best->batch : 0;
-    return CM_OK;
+    return c.status;
 }
 
 void cm__batch_throughputs(const cm_batch_options *o, cm_batch_choice *choice)

@@ -14,6 +14,9 @@ typedef struct cm__batch_rule {
     int64_t          least; /* smallest batch; all others are multiples of it */
     /* Fills in the memory use at a batch size, and whether it fits. */
     cm_status (*use)(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag);
+    /* The same without simulating the allocator. Powers of two that nearly fill a memory are then simulated only if the
+       choice depends on whether they fit. NULL: all are. */
+    cm_status (*roughly)(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag);
     /* True: the throughput at a batch size is surely below this one. NULL: only the throughput itself tells. */
     bool (*below)(void *user, int64_t batch, double samples_s);
     void            *user;

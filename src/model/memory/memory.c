@@ -364,7 +364,8 @@ static void find_pieces(cm_footprint *f, const cm_footprint *like)
 /* The same step, or one with tensors of the same sizes. */
 static bool same_sizes(const cm_graph *a, const cm_graph *b, cm_runtime runtime)
 {
-    return a == b || (a == b->retyped_of && cm__gradient_copies(a, runtime) == cm__gradient_copies(b, runtime));
+    bool retyped = a == b->retyped_of || b == a->retyped_of;
+    return a == b || (retyped && cm__gradient_copies(a, runtime) == cm__gradient_copies(b, runtime));
 }
 
 static bool shares_whole(const cm_footprint *f, const cm_footprint *like)

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "model/time/catalogue.h"
 #include "model/time/rows.h"
+#include "model/time/transfer.h"
 
 typedef struct cm__timed {
     double time_s, launches;
@@ -28,6 +29,7 @@ typedef struct cm__memo_value {
     /* for a search of all tables: */
     int            library;     /* index of the library that gave the time */
     double         flop, bytes; /* work of the call */
+    cm__shortest   shortest;    /* of the call on the table's device */
     cm__correction kind;        /* which correction applies to it */
 } cm__memo_value;
 

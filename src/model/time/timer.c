@@ -28,7 +28,7 @@ struct cm__timer {
     cm__ctx           *ctx;
     const cm_device   *device;
     cm__limits         limits;
-    double             streaming; /* bandwidth that streaming kernels reach here, over that of other devices */
+    cm__limits         streaming; /* with the bandwidth that streaming kernels reach here */
     bool               trains, tuned;
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
@@ -47,7 +47,8 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
     l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
-/* A card whose streaming kernels are corrected has a slower or faster memory than its peak suggests. */
+/* A card whose streaming kernels are corrected has a slower or faster memory than its peak suggests: its bandwidth over
+   that of other devices. */
 static double streaming_of(const cm_device *device)
 {
     const cm_number *factor = &device->corrections[CM__CORRECT_ELEMENTWISE];
@@ -62,7 +63,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->memo = memo;
     t->device = device;
     t->limits = cm__limits_of(device);
-    t->streaming = streaming_of(device);
+    t->streaming = t->limits;
+    t->streaming.memory_bytes_s *= streaming_of(device);
     t->tuned = runtime == CM_RUNTIME_TUNED;
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
@@ -126,9 +128,11 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
     return NULL;
 }
 
-static void find_work(const cm__call *c, cm__memo_value *found)
+/* by: the library that gave the time; NULL: none. */
+static void find_work(const cm__call *c, const cm__library *by, cm__memo_value *found)
 {
     cm__call_work(c, &found->flop, &found->bytes);
+    if (by) found->shortest = cm__shortest_of(&by->limits, c, found->flop, found->bytes);
     found->kind = cm__correction_of_work(c, found->flop, found->bytes);
 }
 
@@ -147,7 +151,7 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_valu
     if (!memo || !cm__memo_find(memo, key, c, found)) {
         by = by_libraries(t, c, &found->timed);
         if (by) found->library = (int)(by - t->libraries);
-        find_work(c, found);
+        find_work(c, by, found);
         if (memo) cm__memo_keep(memo, key, c, found);
     }
     return found->library < LIBRARIES ? &t->libraries[found->library] : NULL;
@@ -158,10 +162,9 @@ static const cm__library *by_memo(cm__timer *t, const cm__call *c, cm__memo_valu
 static double transferred(const cm__timer *t, const cm__library *by, const cm__call *c, const cm__memo_value *found,
                           bool corrected)
 {
-    cm__limits to = t->limits;
-    if (by->reference && !corrected) to.memory_bytes_s *= t->streaming; /* the correction would have it already */
-    return cm__transferred_work(&to, &by->limits, c, found->flop, found->bytes, found->timed.time_s,
-                                found->timed.launches);
+    bool           streams = by->reference && !corrected; /* the correction would have it already */
+    cm__known_time known = {found->timed.time_s, found->timed.launches, found->flop, found->bytes, found->shortest};
+    return cm__transferred_known(streams ? &t->streaming : &t->limits, &by->limits, c, &known);
 }
 
 /* How much of the error of a transfer applies: it grows with the change of the time, from a least part to all of it. */
@@ -200,9 +203,9 @@ static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
    product; what another variant takes longer is known from the reference device. */
 static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
-    cm__call plain = *c;
-    double   error;
+    double error;
     if (c->op != CM__CALL_GEMM || !t->operator_fits || !(timed->shared > 0)) return;
+    cm__call plain = *c;
     memcpy(plain.variant, "nt", 3);
     double fitted_s = cm__operator_fits_product(t->operator_fits, &plain, &error);
     double moved_s = fitted_s > 0 ? moved(t, by, &plain) : 0;
@@ -239,7 +242,7 @@ static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
         cm__memo_value found;
         if (table < 0 || !l->tables[table]->n_rows) continue;
         found.timed = from_table(t, l, table, c, true);
-        find_work(c, &found);
+        find_work(c, l, &found);
         if (l->reference) take_from_reference(t, l, c, &found);
         if (l->moved) move(t, l, c, &found);
         *timed = found.timed;

@@ -43,7 +43,7 @@ static double cores_used(const cm__limits *l, const cm__call *c)
 }
 
 /* The parts of a known time, of which memory and products would take `at_most`. */
-static parts parts_of(const parts *at_most, double time_s, double kernels)
+static parts parts_of(const cm__shortest *at_most, double time_s, double kernels)
 {
     parts  p = {.memory_s = fmin(at_most->memory_s, time_s), .product_s = fmin(at_most->product_s, time_s)};
     double others = sqrt(fmax(0, squared(time_s) - squared(p.memory_s) - squared(p.product_s)));
@@ -61,30 +61,32 @@ static bool converts_layout(const cm__call *c)
     return c->sizes[CM__CONV_R] * c->sizes[CM__CONV_S] > 1 && c->sizes[CM__CONV_GROUPS] < c->sizes[CM__CONV_C];
 }
 
-static parts ceilings_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
+cm__shortest cm__shortest_of(const cm__limits *l, const cm__call *c, double flop, double bytes)
 {
     double passes = converts_layout(c) ? CM__LAYOUT_PASSES : 1;
-    return (parts){.memory_s = passes * memory_time(l, bytes), .product_s = product_time(l, c, flop)};
+    return (cm__shortest){.memory_s = passes * memory_time(l, bytes), .product_s = product_time(l, c, flop)};
 }
 
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *c, double time_s, double kernels)
 {
-    double flop, bytes;
-    cm__call_work(c, &flop, &bytes);
-    return cm__transferred_work(to, from, c, flop, bytes, time_s, kernels);
+    cm__known_time known = {.time_s = time_s, .kernels = kernels};
+    cm__call_work(c, &known.flop, &known.bytes);
+    known.shortest = cm__shortest_of(from, c, known.flop, known.bytes);
+    return cm__transferred_known(to, from, c, &known);
 }
 
-double cm__transferred_work(const cm__limits *to, const cm__limits *from, const cm__call *c, double flop, double bytes,
-                            double time_s, double kernels)
+double cm__transferred_known(const cm__limits *to, const cm__limits *from, const cm__call *c,
+                             const cm__known_time *known)
 {
-    parts  from_ceilings = ceilings_of(from, c, flop, bytes), to_ceilings = ceilings_of(to, c, flop, bytes);
-    parts  there = parts_of(&from_ceilings, time_s, kernels), here = to_ceilings;
+    const cm__shortest *at = &known->shortest;
+    cm__shortest        least = cm__shortest_of(to, c, known->flop, known->bytes);
+    parts  there = parts_of(at, known->time_s, known->kernels), here = {least.memory_s, least.product_s, 0, 0};
     double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 1;
     double cores = to->cores > 0 ? cores_used(from, c) / cores_used(to, c) : 1;
-    if (from_ceilings.memory_s > 0) here.memory_s *= there.memory_s / from_ceilings.memory_s;
-    if (from_ceilings.product_s > 0) here.product_s *= there.product_s / from_ceilings.product_s;
+    if (at->memory_s > 0) here.memory_s *= there.memory_s / at->memory_s;
+    if (at->product_s > 0) here.product_s *= there.product_s / at->product_s;
     here.cores_s = there.cores_s * cores * clocks;
     here.latency_s = there.latency_s * clocks;
     /* the parts of a known time that is shorter than the roofline would add up to more than it */
-    return joined(&here) * time_s / fmax(joined(&there), 1e-12);
+    return joined(&here) * known->time_s / fmax(joined(&there), 1e-12);
 }

@@ -16,10 +16,24 @@
 /* Passes over images with channels first in TF32: conversion to channels last, convolution, conversion of the result */
 #define CM__LAYOUT_PASSES 3
 
-/* The time, on a device with limits `to`, of a call whose `kernels` take `time_s` on one with limits `from`. */
-/* flop, bytes: the call's work. */
-double cm__transferred_work(const cm__limits *to, const cm__limits *from, const cm__call *call, double flop,
-                            double bytes, double time_s, double kernels);
+/* What the traffic and the products of a call take on a device at the highest rates that kernels reach. */
+typedef struct cm__shortest {
+    double memory_s, product_s;
+} cm__shortest;
+
+cm__shortest cm__shortest_of(const cm__limits *limits, const cm__call *call, double flop, double bytes);
+
+/* The time of a call's kernels on a device. */
+typedef struct cm__known_time {
+    double       time_s, kernels;
+    double       flop, bytes; /* work of the call */
+    cm__shortest shortest;    /* on the same device */
+} cm__known_time;
+
+/* The time, on a device with limits `to`, of a call whose time is known on one with limits `from`. */
+double cm__transferred_known(const cm__limits *to, const cm__limits *from, const cm__call *call,
+                             const cm__known_time *known);
+/* The same if only the time and the number of kernels are known. */
 double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__call *call, double time_s,
                        double kernels);
 

@@ -169,10 +169,11 @@ static void test_refusals(void **state)
     drop(&s);
 }
 
-/* Throughputs by hand, of batch sizes 1, 2, 4 and 8. */
+/* Throughputs and memory by hand, of batch sizes 1, 2, 4 and 8. */
 typedef struct by_hand {
-    double samples_s[4];
-    int    asked; /* throughputs that were computed */
+    double  samples_s[4];
+    int64_t fits, roughly_fits, full; /* largest that fit, by simulation and by sizes; smallest that nearly fills */
+    int     asked, simulated;         /* throughputs that were computed, nearly full memories that were simulated */
 } by_hand;
 
 static int place_of(int64_t batch) { return batch == 1 ? 0 : batch == 2 ? 1 : batch == 4 ? 2 : 3; }
@@ -181,6 +182,29 @@ static cm_status always_fits(void *user, int64_t batch, cm_memory_use *use, cm_d
 {
     (void)user, (void)batch, (void)diag;
     *use = (cm_memory_use){.fits = true, .sure = true};
+    return CM_OK;
+}
+
+static cm_memory_use use_of(const by_hand *h, int64_t batch, bool fits)
+{
+    double used = batch >= h->full ? 0.7 : 0.5;
+    return (cm_memory_use){.fits = fits, .sure = true, .n_levels = 1,
+                           .levels = {{.used_bytes = used, .capacity_bytes = 1}}};
+}
+
+static cm_status use_by_hand(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    by_hand *h = user;
+    (void)diag;
+    h->simulated += batch >= h->full;
+    *use = use_of(h, batch, batch <= h->fits);
+    return CM_OK;
+}
+
+static cm_status roughly_by_hand(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag)
+{
+    (void)diag;
+    *use = use_of(user, batch, batch <= ((const by_hand *)user)->roughly_fits);
     return CM_OK;
 }
 
@@ -228,6 +252,40 @@ static void test_bounds_do_not_change_the_choice(void **state)
     drop(&s);
 }
 
+static int64_t chosen_power(const cm_device *device, by_hand *h, bool roughly)
+{
+    const cm_batch_options o = {.objective = CM_OBJECTIVE_THROUGHPUT, .throughput = throughput_by_hand, .user = h};
+    const cm__batch_rule rule = {.device = device, .most = 8, .least = 1, .use = use_by_hand, .user = h,
+                                 .roughly = roughly ? roughly_by_hand : NULL, .below = below_by_hand};
+    cm_batch_choice      choice;
+    h->simulated = 0;
+    assert_int_equal(cm__batch_choose(&rule, &o, &choice, NULL), CM_OK);
+    return choice.batch;
+}
+
+/* A nearly full memory that is simulated later, or not at all, never changes the choice. */
+static void test_unsure_candidates(void **state)
+{
+    static const double  values[] = {NAN, 90, 99, 100, 102};
+    static const int64_t sizes[] = {0, 1, 2, 4, 8, 16};
+    enum { VALUES = sizeof values / sizeof *values, SIZES = sizeof sizes / sizeof *sizes };
+    subject s = make("resnet50", "nvidia-h200");
+    (void)state;
+    for (int all = 0; all < VALUES * VALUES * VALUES * VALUES * SIZES * SIZES * SIZES; all++) {
+        int     rest = all / (SIZES * SIZES * SIZES);
+        by_hand h = {.fits = sizes[all % SIZES], .roughly_fits = sizes[all / SIZES % SIZES],
+                     .full = sizes[all / (SIZES * SIZES) % SIZES]};
+        for (int i = 0; i < 4; i++, rest /= VALUES) h.samples_s[i] = values[rest % VALUES];
+        if (2 * h.fits < h.full && h.fits < h.roughly_fits) continue; /* both agree if no memory is nearly full */
+        int64_t without = chosen_power(s.device, &h, false);
+        assert_int_equal(chosen_power(s.device, &h, true), without);
+    }
+    by_hand slower = {.samples_s = {80, 90, 100, 99}, .fits = 8, .roughly_fits = 8, .full = 8};
+    assert_int_equal(chosen_power(s.device, &slower, true), 4);
+    assert_int_equal(slower.simulated, 0);
+    drop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +294,7 @@ int main(void)
         cmocka_unit_test(test_powers_of_two),      cmocka_unit_test(test_throughput),
         cmocka_unit_test(test_nothing_fits),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_unknown_times_are_skipped), cmocka_unit_test(test_refused_workspaces),
+        cmocka_unit_test(test_unsure_candidates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
