@@ -90,3 +90,10 @@ void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
     }
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
 }
+
+void cm__gradient_ctc_loss(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[0]), cm__kept(b, n->inputs[1]), cm__kept(b, n->outputs[0]),
+                        cm__kept(b, n->outputs[1])};
+    like_input(b, n, CM_OP_CTC_LOSS_GRAD, inputs, 5);
+}
