@@ -13,7 +13,7 @@ from typing import Any, List, Optional, Set, Tuple
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .hooks import Fused, recorded
+from .fused import Fused, recorded
 from .trace import Recorder
 
 NAME = "aten::to.autocast"

@@ -4,50 +4,15 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, contextmanager
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from .functions import custom_functions
+from .fused import Fused, autocast_kind, recorded
+from .losses import REPLACED
 from .trace import Recorder
-
-
-class Fused:
-    """An operator recorded as a whole: its inputs, its relevant attributes, and the shapes of its outputs."""
-
-    def __init__(self, name: str, tensors: Sequence[Optional[torch.Tensor]], attrs: Dict[str, Any],
-                 make: Callable[[], List[torch.Tensor]], extra: int = 0):
-        self.name, self.tensors, self.attrs, self.make = name, list(tensors), attrs, make
-        self.extra = extra  # trailing outputs without a gradient
-
-
-class _Recorded(torch.autograd.Function):
-    """Replaces a fused operator in a step of fake tensors: one entry in forward, one in backward."""
-
-    @staticmethod
-    def forward(ctx, recorder, fused, *tensors):
-        ctx.set_materialize_grads(False)
-        with recorder.suspended():
-            outputs = fused.make()
-            ctx.recorder, ctx.fused, ctx.outputs = recorder, fused, len(outputs)
-            ctx.save_for_backward(*tensors)  # so that checkpointing knows what to recompute
-        recorder.record(fused.name, tensors, outputs, fused.attrs)
-        ctx.extra = outputs[len(outputs) - fused.extra:] if fused.extra else []
-        if ctx.extra:
-            ctx.mark_non_differentiable(*ctx.extra)
-        return tuple(outputs)
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        recorder, made, kept = ctx.recorder, [], ctx.saved_tensors
-        given = gradients[:ctx.outputs - len(ctx.extra)]
-        with recorder.suspended():
-            for t, wanted in zip(kept, ctx.needs_input_grad[2:]):
-                made.append(torch.empty_like(t) if wanted else None)
-        recorder.record(ctx.fused.name + "_backward", (*given, *kept, *ctx.extra), made, ctx.fused.attrs)
-        return (None, None, *made)
-
 
 # ---- operators that are recorded as one --------------------------------------------------------------------------
 
@@ -169,9 +134,17 @@ class FusedOperators(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is torch.Tensor.backward:
             return self.backward(*args, **kwargs)
-        rule = FUSED.get(getattr(func, "__name__", ""))
-        fused = rule(args, kwargs) if rule and not self.recorder.silence else None
-        return func(*args, **kwargs) if fused is None else _one(self.recorder, self.real, fused, func, args, kwargs)
+        return _intercepted(self.recorder, self.real, getattr(func, "__name__", ""), func, args, kwargs)
+
+
+def _intercepted(recorder: Recorder, real: bool, name: str, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """Call a function, which may be recorded as one operator or be replaced."""
+    if recorder.silence:
+        return func(*args, **kwargs)
+    if name in REPLACED and not real:
+        return REPLACED[name](recorder, func, args, kwargs)
+    fused = FUSED[name](args, kwargs) if name in FUSED else None
+    return func(*args, **kwargs) if fused is None else _one(recorder, real, fused, func, args, kwargs)
 
 
 def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -185,22 +158,15 @@ def _one(recorder: Recorder, real: bool, fused: Fused, func: Callable[..., Any],
     return recorded(recorder, fused)
 
 
-def recorded(recorder: Recorder, fused: Fused) -> Any:
-    """The outputs of an operator that is recorded as a whole, in a step of fake tensors."""
-    outputs = _Recorded.apply(recorder, fused, *fused.tensors)
-    kept = outputs[:len(outputs) - fused.extra]
-    return kept[0] if len(kept) == 1 else tuple(kept)
-
-
 @contextmanager
 def functions_within(recorder: Recorder, real: bool) -> Iterator[None]:
     """Intercept calls between PyTorch's own functions too: modes are off there."""
-    saved = {n: getattr(torch.nn.functional, n) for n in FUSED if hasattr(torch.nn.functional, n)}
+    names = [*FUSED, *REPLACED]
+    saved = {n: getattr(torch.nn.functional, n) for n in names if hasattr(torch.nn.functional, n)}
 
     def wrapped(name: str, func: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args, **kwargs):
-            fused = None if recorder.silence else FUSED[name](args, kwargs)
-            return func(*args, **kwargs) if fused is None else _one(recorder, real, fused, func, args, kwargs)
+            return _intercepted(recorder, real, name, func, args, kwargs)
         return call
 
     for name, func in saved.items():
@@ -324,16 +290,6 @@ def plain_regions(recorder: Recorder) -> Iterator[None]:
         yield
     finally:
         kind.__enter__, kind.__exit__ = enter, leave  # type: ignore[method-assign]
-
-
-def autocast_kind() -> Optional[str]:
-    """The type that autocast currently casts to; None: it is off."""
-    if hasattr(torch, "get_autocast_dtype"):  # PyTorch 2.4
-        kinds = [torch.get_autocast_dtype(d) for d in ("cuda", "cpu") if torch.is_autocast_enabled(d)]
-    else:
-        kinds = [torch.get_autocast_gpu_dtype()] if torch.is_autocast_enabled() else []
-        kinds += [torch.get_autocast_cpu_dtype()] if torch.is_autocast_cpu_enabled() else []
-    return {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(kinds[0]) if kinds else None
 
 
 @contextmanager

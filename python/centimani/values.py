@@ -68,6 +68,11 @@ def _checks(name: str, args: Any) -> bool:
     return name == "aten::equal" and all(t.dtype == torch.bool and t.dim() == 0 for t in args[:2])
 
 
+def _branches(name: str, args: Any) -> bool:
+    """A truth value decides a branch of the program."""
+    return name in ("aten::_local_scalar_dense", "aten::item", "aten::is_nonzero") and args[0].dtype == torch.bool
+
+
 def _chance(name: str, operands: List[Value], args: Any, result: torch.Tensor) -> Optional[float]:
     """The probability of a comparison's result, if one operand is a uniform random number."""
     if len(operands) != 1 or not operands[0].memory.random or operands[0].tensor.dtype == torch.bool:
@@ -83,6 +88,16 @@ class Values:
 
     def __init__(self) -> None:
         self.known: Dict[int, Tuple[Any, Value]] = {}
+        self.functions_that_check = 0  # that run now
+
+    @contextmanager
+    def without_errors(self) -> Iterator[None]:
+        """Unknown truth values that decide a branch are false: each would be an error in the data."""
+        self.functions_that_check += 1
+        try:
+            yield
+        finally:
+            self.functions_that_check -= 1
 
     def find(self, t: torch.Tensor) -> Optional[Value]:
         entry = self.known.get(id(t))
@@ -95,6 +110,14 @@ class Values:
         """The contents of an input."""
         if contents.numel() <= ELEMENTS_MAX:
             self.add(t, Value(contents, Memory(given=True)))
+
+    def largest(self, t: torch.Tensor) -> Optional[int]:
+        """The largest of integers; None: they are unknown."""
+        value = self.find(t)
+        if value is None or not value.tensor.numel():
+            return None
+        with _real():
+            return int(value.tensor.max())
 
     # ---- operators -----------------------------------------------------------------------------------------------
 
@@ -125,9 +148,10 @@ class Values:
     def answer(self, func: Any, args: Any, kwargs: Any) -> Any:
         """The result of an operator whose result depends on contents: a number, or tensors; None: unknown."""
         operands = self._operands(args, kwargs)
-        if operands is None and _checks(str(func._schema.name), args):
+        name = str(func._schema.name)
+        if operands is None and (_checks(name, args) or (self.functions_that_check and _branches(name, args))):
             return False
-        if not operands or str(func._schema.name) in RANDOM:
+        if not operands or name in RANDOM:
             return None
         try:
             return self._run(func, args, kwargs)

@@ -107,6 +107,17 @@ void cm__cost_fft(const cm_graph *g, cm_node *n)
     add_traffic(g, n);
 }
 
+#define CLASS_FLOP 5 /* of the gradient per class: exp(x), times the gradient of the loss */
+
+/* Per state: a sum of three numbers by their logarithms. The gradient computes as many from the last frame on. */
+void cm__cost_ctc_loss(const cm_graph *g, cm_node *n)
+{
+    const cm_node *forward = n->source >= 0 && n->phase == CM_BACKWARD ? &g->nodes[n->source] : n;
+    per_element(g, n, cm_tensor_elements(cm__t(g, forward->outputs[1])));
+    if (n != forward)
+        n->flop = cm__poly_add(n->flop, cm__poly_scale(cm_tensor_elements(cm__in(g, forward, 0)), CLASS_FLOP));
+}
+
 /* Only the part is read and written; nothing is if it is in place already. */
 void cm__cost_written(const cm_graph *g, cm_node *n)
 {

@@ -132,3 +132,10 @@ void cm__gradient_cell(cm__backward *b, const cm_node *n)
         give_wanted(b, n, 3 + i, sum);
     }
 }
+
+void cm__gradient_ctc_loss(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[0]), cm__kept(b, n->inputs[1]), cm__kept(b, n->outputs[0]),
+                        cm__kept(b, n->outputs[1])};
+    like_input(b, n, CM_OP_CTC_LOSS_GRAD, inputs, 5);
+}

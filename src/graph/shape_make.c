@@ -241,3 +241,14 @@ void cm__shape_written(cm_graph *g, cm_node *n)
     cm__set_output(g, n, 0, whole->dtype, whole->rank, whole->dims);
     if (storage >= 0) cm__t(g, n->outputs[0])->storage = storage;
 }
+
+/* As recorded. Cost and kernels are counted by the second output. */
+void cm__shape_ctc_loss(cm_graph *g, cm_node *n)
+{
+    const cm_tensor *x = cm__in(g, n, 0);
+    cm__shape_recorded(g, n);
+    int32_t alpha = n->n_outputs > 1 ? n->outputs[1] : -1;
+    if (x->rank != 3 || alpha < 0 || cm__t(g, alpha)->rank != 3)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "a CTC loss of %s; expected frames, samples and classes, and two results",
+                 cm__dims_text(g, x));
+}

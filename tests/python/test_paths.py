@@ -119,6 +119,14 @@ class Constants(unittest.TestCase):
             return torch.istft(spectrum, 14, 7, window=window * (1 + y.detach().mean()))
         self.assertIn("aten::_fft_c2r", captured(sound).operators("forward"))
 
+    def test_a_check_of_values_before_a_loss_finds_no_error(self):
+        def likelihood(y):
+            return nn.GaussianNLLLoss()(y[:, :4], torch.zeros(y.shape[0], 4, device=y.device), y[:, 4:].exp())
+        trace = centimani.capture(Around(likelihood), torch.zeros(4, 8))
+        self.assertEqual([o for o in trace.operators("forward") if o in ("aten::any", "aten::log", "aten::mean")],
+                         ["aten::any", "aten::log", "aten::mean"])
+        self.assertEqual(trace.warnings, [])
+
     def test_data_written_into_a_constant_is_unknown(self):
         def branch(y):
             sums = torch.zeros(2, device=y.device)
@@ -127,6 +135,42 @@ class Constants(unittest.TestCase):
         with self.assertRaises(centimani.CaptureError) as caught:
             captured(branch)
         self.assertIn("depends on the data", str(caught.exception))
+
+
+class Alignments(unittest.TestCase):
+    """nn.CTCLoss of 6 frames of 8 classes, whose lengths are among the data: the longest possible ones are recorded."""
+
+    def loss(self, targets, lengths, **options):
+        def of(y):
+            frames = y.log_softmax(-1).expand(6, *y.shape)
+            return nn.CTCLoss(**options)(frames, targets(y), torch.full((y.shape[0],), 6), lengths(y))
+        trace = centimani.capture(Around(of), torch.zeros(4, 8), loss=lambda y: y.sum())
+        tensors, ops = trace.content["tensors"], trace.content["ops"]
+        forward, = [o for o in ops if o["op"] == "aten::_ctc_loss"]
+        back, = [o for o in ops if o["op"] == "aten::_ctc_loss_backward"]
+        self.assertIn("aten::_ctc_loss", trace.operators("forward"))
+        self.assertNotIn("aten::max", trace.operators("forward"))  # the longest target was found outside of the step
+        self.assertIn("aten::_ctc_loss_backward", trace.operators("backward"))
+        self.assertEqual(trace.warnings, [])
+        self.assertEqual(tensors[back["out"][0]]["dims"], [6, [1, 0], 8])
+        return [tensors[i]["dims"] for i in forward["in"]], [tensors[i]["dims"] for i in forward["out"]], trace
+
+    def test_padded_targets(self):
+        for reduction, last in (("mean", "aten::mean"), ("sum", "aten::sum"), ("none", "aten::sum")):
+            read, made, trace = self.loss(lambda y: torch.ones(y.shape[0], 3, dtype=torch.long, device=y.device),
+                                          lambda y: y.detach().sum(1).long(), reduction=reduction)
+            self.assertEqual(read, [[6, [1, 0], 8], [[1, 0], 3]])
+            self.assertEqual(made, [[[1, 0]], [[1, 0], 6, 2 * 3 + 1]])
+            self.assertIn(last, trace.operators("forward"))
+
+    def test_concatenated_targets(self):
+        """By their lengths: 3 labels at most. By unknown lengths: 2 B labels of B samples, two each."""
+        def labels(y):
+            return torch.ones(2 * y.shape[0], dtype=torch.long, device=y.device)
+        read, made, _ = self.loss(labels, lambda y: 2 + (torch.arange(y.shape[0]) == 0).long(), zero_infinity=True)
+        self.assertEqual((read[1], made[1]), ([[2, 0]], [[1, 0], 6, 2 * 3 + 1]))
+        read, made, _ = self.loss(labels, lambda y: y.detach().sum(1).long())
+        self.assertEqual((read[1], made[1]), ([[2, 0]], [[1, 0], 6, 2 * 2 + 1]))
 
 
 class WithoutGradient(unittest.TestCase):

@@ -169,3 +169,99 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
     else loss_kernels(d, node, cm__backward_kernels(forward->op));
     if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward, "nll_grad");
 }
+
+/* ---- CTC -------------------------------------------------------------------------------------------------------- */
+
+#define STATE_THREADS 1024. /* of a block; more states than that need more loops over the frames */
+
+typedef enum over { CLASSES, STATES, BLANKS, FRAMES, OVERS } over;
+
+/* The sizes of a CTC loss: rows, and the numbers of a row. */
+typedef struct ctc {
+    int32_t x, alpha;
+    cm_poly samples, frames, rows[OVERS], cols[OVERS];
+    double  loops;
+} ctc;
+
+static ctc ctc_of(const cm__dispatch *d, const cm_node *forward)
+{
+    ctc              c = {.x = forward->inputs[0], .alpha = forward->outputs[1]};
+    const cm_tensor *x = cm__t(d->g, c.x), *alpha = cm__t(d->g, c.alpha);
+    cm_poly          states = cm__poly_dim(alpha->dims[2]);
+    cm_poly          cols[] = {[CLASSES] = cm__poly_dim(x->dims[2]), [STATES] = states,
+                               [BLANKS] = cm__poly_scale(cm__poly_add(states, cm__poly_const(1)), 0.5),
+                               [FRAMES] = cm__poly_const(1)};
+    c.samples = cm__poly_dim(x->dims[1]);
+    c.frames = cm__poly_dim(x->dims[0]);
+    c.loops = fmax(1, ceil(cm__poly_at(&states, 1) / STATE_THREADS));
+    for (int i = 0; i < OVERS; i++) c.rows[i] = cm__poly_product(x->dims, 2), c.cols[i] = cols[i];
+    return c;
+}
+
+/* Lengths go to the device, three numbers for each sample. */
+static void lengths(cm__dispatch *d, int32_t node, const ctc *c, int32_t labels)
+{
+    for (int i = 0; i < 3; i++) cm__call_map(d, node, "copy", labels, -1, labels, cm__poly_const(1), c->samples);
+}
+
+static void reduction(cm__dispatch *d, int32_t node, const char *kernel, const ctc *c, cm_poly outer, cm_poly reduced,
+                      cm_poly inner)
+{
+    cm__sized_call call = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(d->g, c->x)->dtype, false);
+    call.sizes[CM__REDUCE_OUTER] = outer;
+    call.sizes[CM__REDUCE_REDUCE] = reduced;
+    call.sizes[CM__REDUCE_INNER] = inner;
+    cm__dispatch_add(d, node, &call);
+}
+
+/* A kernel that loops over the frames of each sample. */
+static void frame_loop(cm__dispatch *d, int32_t node, const char *kernel, const ctc *c, double loops)
+{
+    reduction(d, node, kernel, c, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
+}
+
+/* The kernels of ctc_loss_backward_gpu_template in ATen/native/cuda/LossCTC.cu between log beta and the gradients of
+   labels: exp(x), less the blanks' share by logsumexp, times the gradient of the loss. Short inputs (2 T + 2.4 N + 0.2 C
+   of at most 450) have one kernel instead, which was not measured: they are counted as long ones. */
+static void ctc_gradient(cm__dispatch *d, int32_t node, const ctc *c)
+{
+    static const struct {
+        const char *kernel;
+        over        over;
+        bool        reduces;
+    } steps[] = {
+        {"fill", CLASSES, false}, {"exp", CLASSES, false}, {"add", BLANKS, false},   {"max", BLANKS, true},
+        {"scale", FRAMES, false}, {"scale", FRAMES, false}, {"scale", FRAMES, false}, {"sub:col", BLANKS, false},
+        {"exp", BLANKS, false},   {"sum", BLANKS, true},    {"log", FRAMES, false},   {"add", FRAMES, false},
+        {"add", FRAMES, false},   {"sub", FRAMES, false},   {"exp", FRAMES, false},   {"sub", FRAMES, false},
+        {"mul:col", CLASSES, false},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        cm_poly rows = c->rows[steps[i].over], cols = c->cols[steps[i].over];
+        bool    spread = strchr(steps[i].kernel, ':') != NULL;
+        if (steps[i].reduces) reduction(d, node, steps[i].kernel, c, rows, cols, cm__poly_const(1));
+        else
+            cm__call_map(d, node, steps[i].kernel, c->x, -1, c->x, spread ? rows : cm__poly_const(1),
+                         spread ? cols : cm__poly_mul(rows, cols));
+    }
+}
+
+/* Forward copies the labels to the host (recorded on an H200, PyTorch 2.11). Backward ends with the gradients of padded
+   frames, which become zero. */
+void cm__dispatch_ctc_loss(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    ctc            c = ctc_of(d, forward);
+    int32_t        labels = forward->inputs[1];
+    lengths(d, node, &c, labels);
+    if (n == forward) {
+        cm__call_over(d, node, "copy", labels, -1, labels);
+        frame_loop(d, node, "ctc", &c, c.loops);
+        return;
+    }
+    cm__call_over(d, node, "fill", c.alpha, -1, c.alpha);
+    frame_loop(d, node, "ctc_beta", &c, c.loops);
+    ctc_gradient(d, node, &c);
+    frame_loop(d, node, "ctc_labels", &c, 1);
+    cm__call_map(d, node, "fill", c.x, -1, c.x, cm__poly_const(1), c.samples);
+}

@@ -93,6 +93,15 @@ static cm__temporary elementwise_grad(const cm_footprint *f, const cm_node *n)
     return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(cm__t(f->step, n->outputs[0])), 2)};
 }
 
+/* PyTorch's gradient of a CTC loss has log beta, as large as log alpha, and twice the states that are blanks, S + 1 of
+   2 S + 1: their sum with alpha, and that less its maximum. */
+static cm__temporary ctc_loss(const cm_footprint *f, const cm_node *n)
+{
+    const cm_tensor *alpha = cm__t(f->step, forward_of(f, n)->outputs[1]);
+    double           states = (double)alpha->dims[2].fixed;
+    return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(alpha), states > 0 ? (2 * states + 1) / states : 1)};
+}
+
 static cm__temporary conv_forward(const cm_footprint *f, const cm_node *n)
 {
     return convolution(f, n, CM__CONV_FORWARD);

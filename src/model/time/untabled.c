@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, windows as
-   columns, convolutions of volumes in 32 bits. */
+   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, CTC losses,
+   windows as columns, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -103,6 +103,24 @@ static double layer_norm_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
 }
 
+/* A CTC loss (ATen/native/cuda/LossCTC.cu): samples have threads of their own, which step from frame to frame. */
+static double ctc_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    const struct {
+        const char *kernel;
+        double      cycles, cached;
+    } kernels[] = {{"ctc", f->ctc_cycles, f->ctc_cycles_cached},
+                   {"ctc_beta", f->ctc_beta_cycles, f->ctc_beta_cycles_cached},
+                   {"ctc_labels", f->ctc_labels_cycles, f->ctc_labels_cycles_cached}};
+    double frames = cm__size(c, CM__REDUCE_REDUCE);
+    double read = cm__size(c, CM__REDUCE_OUTER) * frames * cm__size(c, CM__REDUCE_INNER) * cm__call_element(c, 0);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(c->variant, kernels[i].kernel) == 0)
+            return frames * (read <= l->cache_bytes / 2 ? kernels[i].cached : kernels[i].cycles) / l->clock_hz;
+    return 0;
+}
+
 #define SCAN_THREADS 512 /* of a block, each of which scans two numbers at a time */
 
 /* PyTorch gives a whole block to each row if there are more than 512 rows per number of a row (scan_cycles in
@@ -112,6 +130,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     double rows = cm__size(c, CM__REDUCE_OUTER), length = cm__size(c, CM__REDUCE_REDUCE);
     if (strcmp(c->variant, "nll") == 0) return length * cm__time_factors.label_cycles / l->clock_hz;
     if (strcmp(c->variant, "nll_grad") == 0) return length * cm__time_factors.label_cycles_backward / l->clock_hz;
+    if (strncmp(c->variant, "ctc", 3) == 0) return ctc_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0 || rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
         return loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);

@@ -105,6 +105,25 @@ TEST(a_filter_of_a_spectrum)
     poly_is(forward->write_bytes, 0, 4 * 8, 0);
 }
 
+/* 7 frames of B samples and 5 classes, 3 labels: 7 x 7 states of 25 FLOP. Backward computes as many, and 5 FLOP for each
+   of 7 x 5 classes. It reads the gradient, 35 log-probabilities, 3 labels of 8 bytes, the loss and 49 states. */
+TEST(a_ctc_loss)
+{
+    int64_t  list[] = {CM_FP32, 1, 1, 0, CM_FP32, 3, 1, 0, 0, 7, 0, 7};
+    cm__attr outputs = {.key = CM_ATTR_OUTPUTS, .count = 12, .ints = list};
+    int32_t  inputs[] = {hidden("7,B,5", "5"), typed(CM_INT64, "B,3")};
+    int32_t  loss = as("y", cm__emit_node(g, CM_OP_CTC_LOSS, NULL, inputs, 2, &outputs, 1, 2)->outputs[0]);
+    train(OP(REDUCE_SUM, IN(op(CM_OP_MUL, IN(loss, weight("v", "1")))), INTS(KEEPDIMS, 0)));
+    const cm_node *back = find_back("y", "CTCLossGrad"), *forward = find_node(step, "CTCLoss");
+    poly_is(forward->flop, 0, 7 * 7 * 25, 0);
+    poly_is(forward->read_bytes, 0, 35 * 4 + 3 * 8, 0);
+    poly_is(forward->write_bytes, 0, 4 + 49 * 4, 0);
+    poly_is(back->flop, 0, 7 * 7 * 25 + 7 * 5 * 5, 0);
+    poly_is(back->read_bytes, 0, 4 + 35 * 4 + 3 * 8 + 4 + 49 * 4, 0);
+    poly_is(back->write_bytes, 0, 35 * 4, 0);
+    assert_true(is_kept("h") && is_kept("y") && gradient_for("w") >= 0);
+}
+
 /* [B, 4, 1] * [1, 6]: PyTorch makes both gradients, of B x 4 x 6 numbers, before it sums the first of them. */
 TEST(broadcast_operands_are_summed_last)
 {
@@ -160,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_part_and_its_whole),     cmocka_unit_test(a_bias_of_the_scores),
         cmocka_unit_test(a_filter_of_a_spectrum),   cmocka_unit_test(broadcast_operands_are_summed_last),
         cmocka_unit_test(cells_of_recurrent_layers),
+        cmocka_unit_test(a_ctc_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

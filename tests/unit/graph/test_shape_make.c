@@ -143,6 +143,21 @@ TEST(recorded_outputs)
     REFUSES(FORMAT, "shapes are not given", OUTPUTS(1, OPAQUE, IN(x), INTS(OUTPUTS, CM_FP32, INT64_MAX)));
 }
 
+/* Losses and states; two dimensions, or a result only, are refused. */
+TEST(a_ctc_loss)
+{
+    int32_t x = input("9,B,5"), labels = typed(CM_INT64, "B,3");
+    const cm_node *node =
+        OUTPUTS(2, CTC_LOSS, IN(x, labels), INTS(OUTPUTS, CM_FP32, 1, 1, 0, CM_FP32, 3, 1, 0, 0, 9, 0, 7));
+    SHAPE_IS(node->outputs[0], "[B]");
+    SHAPE_IS(node->outputs[1], "[B, 9, 7]");
+    REFUSES(FORMAT, "a CTC loss of [9, B, 5]", OUTPUTS(1, CTC_LOSS, IN(x, labels), INTS(OUTPUTS, CM_FP32, 1, 1, 0)));
+    REFUSES(FORMAT, "a CTC loss of [9, B, 5]",
+            OUTPUTS(2, CTC_LOSS, IN(x, labels), INTS(OUTPUTS, CM_FP32, 1, 1, 0, CM_FP32, 2, 1, 0, 0, 9)));
+    REFUSES(FORMAT, "a CTC loss of [B, 3]",
+            OUTPUTS(2, CTC_LOSS, IN(labels, labels), INTS(OUTPUTS, CM_FP32, 1, 1, 0, CM_FP32, 3, 1, 0, 0, 9, 0, 7)));
+}
+
 /* A product of two batch dimensions has no value; it is still a number. */
 TEST(sizes_that_have_no_value)
 {
@@ -189,6 +204,7 @@ int main(void)
         cmocka_unit_test(shapes_and_sizes),
         cmocka_unit_test(random_numbers_and_windows),
         cmocka_unit_test(recorded_outputs),
+        cmocka_unit_test(a_ctc_loss),
         cmocka_unit_test(sizes_that_have_no_value),
         cmocka_unit_test(more_that_is_refused),
         cmocka_unit_test(windows_that_were_pooled),

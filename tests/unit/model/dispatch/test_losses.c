@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_losses.c - losses over rows and over planes. */
-#include "dispatch_calls.h"
+#include "trace_calls.h"
+
+/* Log-probabilities of 7 frames, a sample per batch and 5 classes, and 3 labels: 7 states, 4 of them blanks. At batch 2
+   there are 14 frames, 98 states, 56 blanks and 70 classes. */
+#define CTC(labels, states)                                                                                            \
+    CAPTURE("[7,[1,0],5]", "[5]", "5",                                                                                 \
+            TENSOR("[[1,0]," labels "]", "int64", "input") "," X("[[1,0]]") "," X("[[1,0],7," states "]"),             \
+            STEP("aten::_ctc_loss", "[2,4]", "[5,6]", ""))
+
+static void a_ctc_loss(void **state)
+{
+    (void)state;
+    MAKES(CTC("3", "7"), FP32, 2, "elementwise forward copy int64 1,6", "reduce forward ctc fp32 2,7,5",
+          "reduce forward ctc_beta fp32 2,7,5", "reduce forward ctc_labels fp32 2,7,5",
+          "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2",
+          "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2",
+          "elementwise forward fill fp32 1,98", "elementwise forward fill fp32 1,70", "elementwise forward exp fp32 1,70",
+          "elementwise forward add fp32 1,56", "reduce forward max fp32 14,4,1", "reduce forward sum fp32 14,4,1",
+          "elementwise forward sub:col fp32 14,4", "elementwise forward exp fp32 1,56",
+          "elementwise forward mul:col fp32 14,5");
+    /* autocast computes it in fp32 */
+    MAKES(CTC("3", "7"), AMP_BF16, 2, "reduce forward ctc fp32 2,7,5", "reduce forward ctc_beta fp32 2,7,5");
+    /* 1,025 states: two loops of 1,024 threads, but one over 512 labels */
+    MAKES(CTC("512", "1025"), FP32, 2, "reduce forward ctc fp32 2,14,5", "reduce forward ctc_beta fp32 2,14,5",
+          "reduce forward ctc_labels fp32 2,7,5");
+}
 
 static void scores_of_pixels_are_planes(void **state)
 {
@@ -130,7 +155,7 @@ static void metrics_read_the_logits_again(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(scores_of_pixels_are_planes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_ctc_loss), cmocka_unit_test(scores_of_pixels_are_planes),
                                        cmocka_unit_test(autocast_casts_after_log_softmax),
                                        cmocka_unit_test(softmax_over_planes_and_blocks),
                                        cmocka_unit_test(gradients_of_maxima),

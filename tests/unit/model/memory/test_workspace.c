@@ -99,6 +99,31 @@ static void test_power(void **state)
     near(first(squared(), (cm_memory_options){0}, "ElementwiseGrad", 4), 2 * 4.0 * 4 * 8, 1e-6);
 }
 
+/* The CTC loss of 7 frames of B x 5 classes times w, with 3 labels. */
+static cm_graph *aligned(void)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx || setjmp(ctx->trap)) fail_msg("no graph");
+    cm_graph *g = cm__graph_new(ctx, "test", "test"), *step;
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 3, (cm_dim[]){{0, 7}, {1, 0}, {0, 5}});
+    int32_t   labels = cm__leaf(g, "labels", CM_ROLE_INPUT, CM_INT64, 2, (cm_dim[]){{1, 0}, {0, 3}});
+    int32_t   w = cm__parameter(g, "w", 1, (int64_t[]){5});
+    int32_t   y = cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0);
+    cm__attr  outputs = CM__INTS(CM_ATTR_OUTPUTS, CM_FP32, 1, 1, 0, CM_FP32, 3, 1, 0, 0, 7, 0, 7);
+    cm__output(g, cm__emit_node(g, CM_OP_CTC_LOSS, "ctc", (int32_t[]){y, labels}, 2, &outputs, 1, 2)->outputs[0]);
+    cm__finish(g, CM_FUSE_EAGER);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* Log beta of 7 x 7 states; 7 x 4 blanks, and these less their maximum. */
+static void test_ctc_loss(void **state)
+{
+    (void)state;
+    near(first(aligned(), (cm_memory_options){0}, "CTCLossGrad", 2), 2 * 4.0 * (7 * 7 + 2 * 7 * 4), 1e-6);
+}
+
 /* The layout of images decides which copies a convolution in 16 bits makes: of three colours padded to eight if
    channels are last, of image, result and filter otherwise. */
 static void test_layout(void **state)
@@ -122,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
                                        cmocka_unit_test(test_shared_loss),
                                        cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
+                                       cmocka_unit_test(test_ctc_loss),
                                        cmocka_unit_test(test_least_batch)};
     return cmocka_run_group_tests(tests, begin, end);
 }

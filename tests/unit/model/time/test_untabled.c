@@ -74,6 +74,12 @@ static void loops_of_threads(void **state)
         {"reduce forward nll fp32 1,65536,1", 65536 * 1.85e-9},
         {"reduce forward nll_grad fp32 8,65536,1", 65536 * 1.5e-9},
         {"reduce forward cumsum fp32 64,1024,16", 1024 * 350e-9},
+        {"reduce forward ctc fp32 32,200,29", 200 * 955e-9}, /* 742,400 B of log-probabilities */
+        {"reduce forward ctc_beta fp32 32,200,29", 200 * 1400e-9},
+        {"reduce forward ctc_labels fp32 32,200,29", 200 * 610e-9},
+        {"reduce forward ctc fp32 64,100,5000", 100 * 1800e-9}, /* 128 MB */
+        {"reduce forward ctc_beta fp32 64,100,5000", 100 * 1845e-9},
+        {"reduce forward ctc_labels fp32 64,100,5000", 100 * 1620e-9},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
