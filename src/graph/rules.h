@@ -13,7 +13,8 @@
     X(unsqueeze) X(transpose) X(expand) X(slice) X(split) X(concat) X(pad) X(tile) X(gather) X(gather_elements)        \
     X(gather_nd) X(one_hot) X(resize) X(grid_sample) X(depth_to_space) X(space_to_depth) X(center_crop_pad) X(col2im)  \
     X(max_unpool) X(constant_of_shape) X(range) X(shape_of) X(size_of) X(random) X(window) X(cross_entropy)            \
-    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space) X(cell) X(ctc_loss)
+    X(fused_cross_entropy) X(nll_loss) X(loss) X(recorded) X(recorded_like) X(written) X(state_space) X(cell)          \
+    X(ctc_loss)
 
 #define CM__FOLD_RULES(X)                                                                                              \
     X(copy) X(cast) X(unary) X(binary) X(where) X(reduce) X(transpose) X(expand) X(slice) X(split) X(concat) X(gather) \
