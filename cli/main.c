@@ -17,7 +17,7 @@
 #define SMALL_PAGES_BYTES (6 << 20)   /* most answers about one device need less */
 #define LARGE_PAGES_BYTES (256 << 20) /* addresses, not memory */
 #define SMALL_BYTES (256 << 10)
-#define HEAPS_MOST 8 /* as many as rank/parallel.c starts threads */
+#define HEAPS_MOST 8 /* one for each thread: rank/parallel.c starts at most 8 */
 #define TOP_PAD (128 << 10) /* glibc's default */
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
@@ -189,7 +189,7 @@ static void ask_for_large_pages(void)
     free(block);
 }
 
-static bool keeps_memory; /* false: the program is another one, which calls cm_answer() */
+static bool keeps_memory; /* keep_memory() has run; it does not where another program calls cm_answer() */
 
 /* The kernel clears memory whenever it gives it out, page by page: a sixth of the time of a large ranking. The program
    keeps what it has, in one heap for all threads, and takes it in large pages beyond the first ones. */

@@ -88,7 +88,7 @@ class Values:
 
     def __init__(self) -> None:
         self.known: Dict[int, Tuple[Any, Value]] = {}
-        self.functions_that_check = 0  # that run now
+        self.functions_that_check = 0  # how many functions that check values are running now
 
     @contextmanager
     def without_errors(self) -> Iterator[None]:

@@ -25,7 +25,7 @@ typedef struct layers {
     int32_t             n_last;
 } layers;
 
-#define INITIAL_STATE 5 /* index of the input; the initial cell of an LSTM follows */
+#define INITIAL_STATE 5 /* index of a recurrent node's input for its first hidden state; an LSTM's first cell follows */
 
 static int32_t lifted(layers *l, int32_t weight)
 {

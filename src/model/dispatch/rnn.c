@@ -197,8 +197,8 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     cm__dispatch_add(d, node, &c);
 }
 
-/* A cell's kernel reads and writes one number at a time in each thread, in 16 bits too: it is timed as a copy of as
-   many numbers of 4 bytes. All rows read the same biases. */
+/* Each thread of a cell's kernel reads and writes one number at a time, so that numbers of 16 bits take as long as
+   those of 32. The kernel is timed as a copy of as many numbers of 4 bytes. All rows read the same biases. */
 void cm__dispatch_cell(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);

@@ -225,7 +225,8 @@ static const cm_batch_candidate *by_throughput(choosing *c, double fraction)
     if (is_slower(c, one, second) || !settle(c)) one = second;
     for (; one; one = largest_below(c->choice, one->batch)) {
         bool known = !isnan(one->throughput_samples_s);
-        bool slower = !known && c->rule->below && most > 0 && c->rule->below(c->rule->user, one->batch, fraction * most);
+        bool bounded = !known && c->rule->below && most > 0;
+        bool slower = bounded && c->rule->below(c->rule->user, one->batch, fraction * most);
         if (slower) break;
         if (!(throughput_of(c, one) > 0)) continue;
         if (one->throughput_samples_s < fraction * most) break;

@@ -58,7 +58,7 @@ static double planes_time(const cm__limits *l, const cm__call *c)
     const cm__factors *f = &cm__time_factors;
     double rows = cm__size(c, CM__SOFTMAX_ROWS), cols = cm__size(c, CM__SOFTMAX_COLS);
     double read = rows * cols * cm__call_element(c, 0) * (c->pass == CM__PASS_FORWARD ? 1 : 2);
-    bool   cached = read <= l->cache_bytes / 2; /* beside what other kernels left there */
+    bool   cached = read <= l->cache_bytes / 2; /* the other half holds what kernels before it left */
     if (c->pass == CM__PASS_FORWARD)
         return loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
     return loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);

@@ -66,7 +66,7 @@ static void divided_alike(void **state)
     cm_device_free(a);
 }
 
-/* Nothing is kept of a graph that the search itself made: its memory may be another graph's later. */
+/* Costs are not kept for a graph that the search made itself: when it is freed, another graph may get its address. */
 static void of_own_graphs(void **state)
 {
     (void)state;
