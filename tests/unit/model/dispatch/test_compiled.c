@@ -10,7 +10,7 @@ static void a_compiler_joins_functions(void **state)
     (void)state;
     calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 32\nlinear 16\nrelu\nrelu\nrelu\nlinear 10\n", CM_PRECISION_FP32,
              true, CM_LAYOUT_AUTO, 4,
-             CALLS("gemm forward nt-bias fp32 1,4,16,32", "elementwise forward fused fp32 1,64",
+             CALLS("gemm forward nt fp32 1,4,16,32", "elementwise forward fused fp32 1,64",
                    "gemm forward nt-bias fp32 1,4,10,16"));
 }
 

@@ -12,8 +12,8 @@ static void a_library_call_separates_kernels(void **state)
 {
     (void)state;
     COMPILED("input x 32\nlinear 32\nrelu as a\nlinear 32\nadd . a\nrelu\nlinear 10\n", 4,
-             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
-             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,192",
+             "gemm forward nt fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
+             "gemm forward nt fp32 1,4,32,32", "elementwise forward fused fp32 1,192",
              "gemm forward nt-bias fp32 1,4,10,32");
 }
 
@@ -22,7 +22,7 @@ static void branches_are_one_kernel(void **state)
 {
     (void)state;
     COMPILED("input x 32\nlinear 32 as y\nrelu as a\nrelu from y\nadd . a\nmul . y\nlinear 10\n", 4,
-             "gemm forward nt-bias fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
+             "gemm forward nt fp32 1,4,32,32", "elementwise forward fused fp32 1,128",
              "gemm forward nt-bias fp32 1,4,10,32");
 }
 
@@ -34,7 +34,7 @@ static void a_small_operand_is_computed_where_it_is_read(void **state)
     COMPILED("input x 8 4 4\nconv 8 1 bias=off as y\ngap\nflatten\nlinear 8\nsigmoid\nreshape 8 1 1\nmul . y\nflatten\nlinear 2\n", 4,
              "conv forward nhwc fp32 4,8,8,4,4,1,1,1,1,0,0,1,1,1", "elementwise forward column_sum fp32 1,272",
              "elementwise forward many_sums fp32 1,0", /* one block adds up all rows */
-             "gemm forward nt-bias fp32 1,4,8,8", "elementwise forward fused fp32 1,528",
+             "gemm forward nt fp32 1,4,8,8", "elementwise forward fused fp32 1,528",
              "gemm forward nt-bias fp32 1,4,2,128");
 }
 
@@ -65,7 +65,7 @@ static void transposed_operands_are_copied_by_generated_code(void **state)
 {
     (void)state;
     COMPILED("input x 8 16\nlinear 16\nrelu\ntranspose 0 2 1\nlinear 8\n", 4,
-             "gemm forward nt-bias fp32 1,32,16,16", "elementwise forward fused fp32 1,512",
+             "gemm forward nt fp32 1,32,16,16", "elementwise forward fused fp32 1,512",
              "elementwise forward fused fp32 1,512", "gemm forward nt fp32 1,64,8,8");
 }
 

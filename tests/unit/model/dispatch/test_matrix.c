@@ -41,9 +41,38 @@ static void a_compiler_pads_large_products(void **state)
     INFER("input x 512\nlinear 1001 bias=off\n", BF16, AUTO, 64, "gemm forward nt bf16 1,64,1001,512");
 }
 
+/* TF32 units load four numbers at once: 1,001 columns become 1,004. One kernel copies the 512 x 1,001 weights, another
+   one repacks 64 x 1,001 results: 8 bytes each. In fp32 alignment does not matter. */
+static void a_compiler_pads_products_in_tf32(void **state)
+{
+    (void)state;
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_TF32, true, CM_LAYOUT_AUTO, 64,
+             CALLS("elementwise forward fused fp32 1,512512", "elementwise forward fused fp32 1,64064",
+                   "gemm forward nt tf32 1,64,1004,512"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_FP32, true, CM_LAYOUT_AUTO, 64,
+             CALLS("gemm forward nt fp32 1,64,1001,512"));
+}
+
+/* Inductor adds the bias where the result is read, in 32 bits and if only elementwise operators read it: not the result
+   of the model, and not in 16 bits. There a number read or written counts as 2.4 bytes of a copy (access_bytes), so that
+   2 x 64 of them are 38 elements of 8 bytes. */
+static void a_compiler_adds_biases_later(void **state)
+{
+    (void)state;
+    const char *net = "input x 16\nlinear 16\nrelu\nlinear 8\n";
+    calls_by(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_FP32, true, CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt fp32 1,4,16,16", "elementwise forward fused fp32 1,64",
+                   "gemm forward nt-bias fp32 1,4,8,16"));
+    calls_by(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 4,
+             CALLS("gemm forward nt-bias bf16 1,4,16,16", "elementwise forward fused fp32 1,38",
+                   "gemm forward nt-bias bf16 1,4,8,16"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer),
-                                       cmocka_unit_test(two_linear_layers), cmocka_unit_test(a_compiler_pads_large_products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer), cmocka_unit_test(two_linear_layers),
+                                       cmocka_unit_test(a_compiler_pads_large_products),
+                                       cmocka_unit_test(a_compiler_pads_products_in_tf32),
+                                       cmocka_unit_test(a_compiler_adds_biases_later)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
