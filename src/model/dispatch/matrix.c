@@ -136,7 +136,7 @@ static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
 
 /* Inductor adds the bias of a product in 32 bits where the result is read, if all that reads it is elementwise and
    backward does not need it (unfuse_bias_add_to_pointwise in torch/_inductor/fx_passes/post_grad.py). The product
-   without a bias may be split along its inner dimension. In 16 bits the bias stays (keep_addmm_fused_for_half_dtypes). */
+   without a bias may be split along its inner dimension. In 16 bits it keeps the bias (keep_addmm_fused_for_half_dtypes). */
 static bool adds_bias_later(const cm__dispatch *d, const cm_node *gemm)
 {
     const cm_graph *g = d->g;
