@@ -479,3 +479,16 @@ int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, c
     }
     return count;
 }
+
+int32_t cm_footprint_pieces(const cm_footprint *f) { return f->n_pieces; }
+
+cm_stored cm_footprint_piece(const cm_footprint *f, int64_t batch, int32_t piece)
+{
+    const cm__piece *x = &f->pieces[piece];
+    return (cm_stored){x->tensor, x->born, x->dies, x->category, fmax(0, cm__poly_at(&x->bytes, (double)batch))};
+}
+
+double cm_footprint_temporary(const cm_footprint *f, int64_t batch, int32_t node)
+{
+    return cm__temporary_at(cm__temporary_of(f, node), (double)batch);
+}
