@@ -3,9 +3,9 @@
 """conv_cases.py SHAPES.json -o CASES.json [--count N] [--seed N]
 
 Writes cases for tools/conv_sweep.py: convolutions with groups, with large or long filters, and along one dimension, of
-sizes that people use. SHAPES.json maps the sizes of convolutions in captured networks ("N,256,256,14,14,3,...,32", N: the
-batch size) to the sum of their shares of a step; they are drawn in proportion to its root. The others are drawn from
-lists. Each shape gives three cases, one a pass. The order is random: what a time limit cuts off is a random part.
+sizes that people use. SHAPES.json maps the sizes of convolutions in captured networks ("N,256,256,14,14,3,...,32", N:
+the batch size) to the sum of their shares of a step; they are drawn in proportion to its root. The others are drawn
+from lists. Each shape gives three cases, one a pass. The order is random: what a time limit cuts off is a random part.
 """
 import argparse
 import json
@@ -16,16 +16,17 @@ PASSES = ("forward", "bwd_input", "bwd_weight")
 IMAGES = {("bf16", "nhwc"): 25, ("fp16", "nhwc"): 20, ("bf16", "nchw"): 10, ("fp16", "nchw"): 10, ("tf32", "nchw"): 12,
           ("tf32", "nhwc"): 10, ("fp32", "nchw"): 10, ("fp32", "nhwc"): 3}
 SIGNALS = {("bf16", "nchw"): 30, ("fp16", "nchw"): 30, ("tf32", "nchw"): 20, ("fp32", "nchw"): 20}
-KINDS = {"drawn groups": 18, "groups": 22, "per sample": 4, "dense signal": 18, "depthwise signal": 10, "grouped signal": 6,
-         "drawn depthwise": 9, "depthwise": 9, "strip": 4}
-PER_GROUP = (4, 6, 8, 8, 10, 12, 16, 16, 18, 20, 24, 24, 28, 32, 32, 36, 40, 48, 48, 56, 60, 64, 64, 72, 80, 88, 96, 104, 112,
-             120, 128, 128, 144, 160, 168, 176, 192, 208, 224, 232, 240, 256, 264, 320, 328)
+KINDS = {"drawn groups": 18, "groups": 22, "per sample": 4, "dense signal": 18, "depthwise signal": 10,
+         "grouped signal": 6, "drawn depthwise": 9, "depthwise": 9, "strip": 4}
+PER_GROUP = (4, 6, 8, 8, 10, 12, 16, 16, 18, 20, 24, 24, 28, 32, 32, 36, 40, 48, 48, 56, 60, 64, 64, 72, 80, 88, 96, 104,
+             112, 120, 128, 128, 144, 160, 168, 176, 192, 208, 224, 232, 240, 256, 264, 320, 328)
 SIDES = (4, 5, 7, 7, 8, 9, 10, 12, 14, 14, 16, 18, 20, 24, 28, 28, 32, 36, 40, 48, 56, 56, 64, 72, 80, 96, 112, 128)
-CHANNELS = (1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536, 2048)
-LENGTHS = (50, 75, 100, 128, 149, 150, 199, 250, 256, 300, 400, 430, 500, 512, 600, 800, 1000, 1024, 1200, 1500, 2000, 2048,
-           3000, 4000, 5000, 8000, 10000, 15000, 16000)
-LONG = (2, 3, 3, 4, 5, 5, 7, 7, 8, 9, 11, 13, 15, 15, 16, 17, 19, 21, 25, 31, 31, 32, 33, 39, 41, 51, 63, 64, 65, 75, 87, 101,
-        127, 128)
+CHANNELS = (1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 160, 192, 256, 320, 384, 512, 640, 768, 1024, 1536,
+            2048)
+LENGTHS = (50, 75, 100, 128, 149, 150, 199, 250, 256, 300, 400, 430, 500, 512, 600, 800, 1000, 1024, 1200, 1500, 2000,
+           2048, 3000, 4000, 5000, 8000, 10000, 15000, 16000)
+LONG = (2, 3, 3, 4, 5, 5, 7, 7, 8, 9, 11, 13, 15, 15, 16, 17, 19, 21, 25, 31, 31, 32, 33, 39, 41, 51, 63, 64, 65, 75, 87,
+        101, 127, 128)
 BATCHES = (1, 2, 4, 8, 8, 16, 16, 32, 32, 64, 64, 128, 128, 256, 512)
 MOST_ELEMENTS, MOST_FLOP = 3e8, 2e12
 
@@ -39,7 +40,8 @@ def image(r, channels, filters, groups, window, stride, side=None):
 def signal(r, channels, filters, groups, stride):
     window, dilation = r.choice(LONG), r.choice((1,) * 9 + (2, 4, 8, 25))
     pad = r.choice((window // 2 * dilation, window // 2 * dilation, 0))
-    return [r.choice(BATCHES), channels, filters, 1, r.choice(LENGTHS), 1, window, 1, stride, 0, pad, 1, dilation, groups]
+    return [r.choice(BATCHES), channels, filters, 1, r.choice(LENGTHS), 1, window, 1, stride, 0, pad, 1, dilation,
+            groups]
 
 
 def groups(r):
@@ -71,7 +73,8 @@ def grouped_signal(r):
 
 def depthwise(r):
     channels = r.choice(CHANNELS[5:] + (18, 36, 72, 88, 120, 144, 184, 240, 288, 336, 480, 672, 728, 960, 1152))
-    return image(r, channels, channels, channels, r.choice((3, 3, 5, 5, 7, 7, 9, 11, 13, 15, 21, 31)), r.choice((1, 1, 1, 2)))
+    return image(r, channels, channels, channels, r.choice((3, 3, 5, 5, 7, 7, 9, 11, 13, 15, 21, 31)),
+                 r.choice((1, 1, 1, 2)))
 
 
 def strip(r):
@@ -113,7 +116,8 @@ def fits(sizes):
     out = ((h + 2 * ph - dh * (kh - 1) - 1) // sh + 1, (w + 2 * pw - dw * (kw - 1) - 1) // sw + 1)
     places = n * out[0] * out[1]
     return (min(out) >= 1 and g <= 2048 and c <= 8192 and k <= 20000 and n * c * h * w <= MOST_ELEMENTS and
-            places * k <= MOST_ELEMENTS and places * k * c // g * kh * kw * 2 <= MOST_FLOP and c // g * k * kh * kw < 1e8)
+            places * k <= MOST_ELEMENTS and places * k * c // g * kh * kw * 2 <= MOST_FLOP and
+            c // g * k * kh * kw < 1e8)
 
 
 def drawn(r, captured):

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """conv_sweep.py CASES.json -o FOLDER [--budget SECONDS] [--workers N]
 
-Times convolutions on a CUDA device as `python -m centimani bench --cases` does, and records the names of the kernels that
-ran. A line of FOLDER/conv.WORKER.jsonl is one case:
+Times convolutions on a CUDA device as `python -m centimani bench --cases` does, and records the names of the kernels
+that ran. A line of FOLDER/conv.WORKER.jsonl is one case:
 
     {"case": "conv forward nhwc bf16 64,...", "seconds": 1e-4, "kernels": [["NAME", COUNT, SECONDS], ...]}
 
-Most of the time goes into building all of cuDNN's plans for a convolution on the host, on one core. So several processes
-build, and one at a time measures while the others wait. After building, the ten likeliest plans are tried once each, which
-takes a few milliseconds; the tries of two processes seldom meet.
+Most of the time goes into building all of cuDNN's plans for a convolution on the host, on one core. So several
+processes build, and one at a time measures while the others wait. After building, the ten likeliest plans are tried
+once each, which takes a few milliseconds; the tries of two processes seldom meet.
 """
 import argparse
 import collections
