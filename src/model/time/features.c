@@ -71,13 +71,8 @@ static void alignments(const cm__call *c, float *out)
 
 /* ---- groups of convolutions ------------------------------------------------------------------------------------- */
 
-/* Which sizes are the groups, the input channels and the filters. */
-static const struct {
-    int groups, channels, filters;
-} groups_at[CM__CALLS] = {
-    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C, CM__CONV_K},
-    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C, CM__CONV3D_K},
-};
+/* Which size is the number of groups; 0: none. */
+static const int groups_at[CM__CALLS] = {[CM__CALL_CONV] = CM__CONV_GROUPS, [CM__CALL_CONV3D] = CM__CONV3D_GROUPS};
 
 /* A feature that groups decide, and its place. */
 typedef struct placed {
@@ -102,10 +97,10 @@ static int kind_in_volumes(const cm__call *c)
    the ways around take than the roofline. Returns how many. */
 static int features_of_groups(const cm__call *c, const cm__limits *limits, placed out[PLACED])
 {
-    int64_t groups = c->sizes[groups_at[c->op].groups];
+    int64_t groups = c->sizes[groups_at[c->op]];
     bool    volume = c->op == CM__CALL_CONV3D;
     int     kind = volume ? kind_in_volumes(c) : (int)cm__groups_kind_of(c);
-    out[0] = (placed){groups_at[c->op].groups, cm__feature_facts.kinds_apart * (float)kind};
+    out[0] = (placed){groups_at[c->op], cm__feature_facts.kinds_apart * (float)kind};
     if (volume) return 1;
     out[1] = (placed){COUNT_AT, 0};
     if (!cm__groups_wide((cm__groups_kind)kind)) return 2;
@@ -227,7 +222,7 @@ static void features_of_sizes(const cm__call *c, const cm__limits *limits, float
     for (int i = 0; i < n; i++) f[i] = log_of_size(c->sizes[i]);
     alignments(c, f + n);
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
-    for (int i = groups_at[c->op].groups ? features_of_groups(c, limits, groups) : 0; i-- > 0;)
+    for (int i = groups_at[c->op] ? features_of_groups(c, limits, groups) : 0; i-- > 0;)
         f[groups[i].place] = groups[i].value;
 }
 
@@ -311,7 +306,7 @@ static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], f
 static void groups_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)
 {
     cm__call c = *like;
-    int      at = groups_at[c.op].groups;
+    int      at = groups_at[c.op];
     placed   found[PLACED];
     if (at) memset(out + at * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
     if (c.op == CM__CALL_CONV) memset(out + COUNT_AT * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
