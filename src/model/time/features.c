@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/time/four.h"
+#include "model/time/groups.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -68,28 +69,52 @@ static void alignments(const cm__call *c, float *out)
     }
 }
 
-/* Convolutions have kinds of kernels: one group; one filter for each channel; others; several filters for each channel, for
-   which cuDNN has no kernels of their own; and, with channels last in 32 bits, one filter for each of channels that do not
-   fill loads of 16 bytes: 1.7 ms for the gradient of 38 filters where that of 36 takes 0.03. */
-#define LOADED 4 /* numbers of 32 bits */
-static float kind_of_groups(int64_t groups, int64_t channels, int64_t filters, bool loads)
+/* ---- groups of convolutions ------------------------------------------------------------------------------------- */
+
+/* Which size is the number of groups; 0: none. */
+static const int groups_at[CM__CALLS] = {[CM__CALL_CONV] = CM__CONV_GROUPS, [CM__CALL_CONV3D] = CM__CONV3D_GROUPS};
+
+/* A feature that groups decide, and its place. */
+typedef struct placed {
+    int   place;
+    float value;
+} placed;
+
+#define PLACED 7
+#define COUNT_AT (CM__CONV_SIZES + CM__ALIGNED + CM__WORK_FEATURES) /* of a convolution: the number of wide groups */
+
+/* Kinds of a convolution of volumes: one group; one filter for each channel; others; several filters for each channel;
+   one for each of an odd number. */
+static int kind_in_volumes(const cm__call *c)
 {
-    int kind = groups <= 1 ? 0 : groups != channels ? 2 : filters != channels ? 3 : loads && channels % LOADED ? 4 : 1;
-    return cm__feature_facts.kinds_apart * (float)kind;
+    int64_t groups = c->sizes[CM__CONV3D_GROUPS], channels = c->sizes[CM__CONV3D_C];
+    if (groups <= 1 || groups != channels) return groups <= 1 ? 0 : 2;
+    return c->sizes[CM__CONV3D_K] != channels ? 3 : cm__groups_odd(c, channels) ? 4 : 1;
 }
 
-static bool loads_channels(const cm__call *c)
+/* The features that groups decide: the kind of the kernels; of wide groups, the channels and filters of one group and
+   their alignments in place of those of all, and the number of groups; without kernels of their own, how much longer
+   the ways around take than the roofline. Returns how many. */
+static int features_of_groups(const cm__call *c, const cm__limits *limits, placed out[PLACED])
 {
-    return strncmp(c->variant, "nhwc", 4) == 0 && (strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0);
+    int64_t groups = c->sizes[groups_at[c->op]];
+    bool    volume = c->op == CM__CALL_CONV3D;
+    int     kind = volume ? kind_in_volumes(c) : (int)cm__groups_kind_of(c);
+    out[0] = (placed){groups_at[c->op], cm__feature_facts.kinds_apart * (float)kind};
+    if (volume) return 1;
+    out[1] = (placed){COUNT_AT, 0};
+    if (!cm__groups_wide((cm__groups_kind)kind)) return 2;
+    int64_t channels = c->sizes[CM__CONV_C] / groups, filters = c->sizes[CM__CONV_K] / groups;
+    out[1].value = log_of_size(groups);
+    out[2] = (placed){CM__CONV_C, log_of_size(channels)};
+    out[3] = (placed){CM__CONV_K, log_of_size(filters)};
+    out[4] = (placed){CM__CONV_SIZES, alignment(channels)};
+    out[5] = (placed){CM__CONV_SIZES + 1, alignment(filters)};
+    if (kind != CM__GROUPS_SLICES) return PLACED - 1;
+    double longer = cm__groups_composed(limits, c) / cm__roofline(limits, c);
+    out[6] = (placed){CM__CONV_SIZES + 2, about_log((float)longer)};
+    return PLACED;
 }
-
-/* Which sizes are the groups, the input channels and the filters. */
-static const struct {
-    int groups, channels, filters;
-} groups_at[CM__CALLS] = {
-    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C, CM__CONV_K},
-    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C, CM__CONV3D_K},
-};
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
@@ -178,6 +203,7 @@ static const struct {
     [CM__CALL_REDUCE] = {2, sides_of_sum},
     [CM__CALL_RESIZE] = {3, growth_of_image},
     [CM__CALL_FFT] = {1, primes_of_transform},
+    [CM__CALL_CONV] = {1, NULL}, /* by features_of_groups() */
 };
 
 /* ---- all features ----------------------------------------------------------------------------------------------- */
@@ -191,14 +217,13 @@ _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest 
 /* All features but those of the work, which are the slowest to compute. */
 static void features_of_sizes(const cm__call *c, const cm__limits *limits, float *f)
 {
-    int n = cm__call_kinds[c->op].n_sizes;
-    int groups = groups_at[c->op].groups;
+    int    n = cm__call_kinds[c->op].n_sizes;
+    placed groups[PLACED];
     for (int i = 0; i < n; i++) f[i] = log_of_size(c->sizes[i]);
-    if (groups)
-        f[groups] = kind_of_groups(c->sizes[groups], c->sizes[groups_at[c->op].channels],
-                                   c->sizes[groups_at[c->op].filters], loads_channels(c));
     alignments(c, f + n);
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
+    for (int i = groups_at[c->op] ? features_of_groups(c, limits, groups) : 0; i-- > 0;)
+        f[groups[i].place] = groups[i].value;
 }
 
 /* Also returns the roofline time. */
@@ -277,14 +302,20 @@ static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], f
     }
 }
 
-static void groups_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
+/* Features that groups decide, after the others. Most rows have one group. */
+static void groups_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)
 {
-    int   groups = groups_at[c->op].groups, channels = groups_at[c->op].channels, filters = groups_at[c->op].filters;
-    float scale = scale_of(c->op, groups);
-    bool  loads = loads_channels(c);
-    for (int r = 0; r < CM__BLOCK && groups; r++)
-        out[groups * CM__BLOCK + r] =
-            kind_of_groups(sizes[groups][r], sizes[channels][r], sizes[filters][r], loads) / scale;
+    cm__call c = *like;
+    int      at = groups_at[c.op];
+    placed   found[PLACED];
+    if (at) memset(out + at * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
+    if (c.op == CM__CALL_CONV) memset(out + COUNT_AT * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
+    for (int r = 0; r < CM__BLOCK && at; r++) {
+        if (sizes[at][r] <= 1) continue;
+        for (int i = 0; i < cm__call_kinds[c.op].n_sizes; i++) c.sizes[i] = sizes[i][r];
+        for (int i = features_of_groups(&c, limits, found); i-- > 0;)
+            out[found[i].place * CM__BLOCK + r] = found[i].value / scale_of(c.op, found[i].place);
+    }
 }
 
 static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)
@@ -292,7 +323,7 @@ static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], c
     cm__call c = *like;
     int      n = cm__call_kinds[c.op].n_sizes, first = n + CM__ALIGNED + CM__WORK_FEATURES, count = further[c.op].count;
     float    made[CM__FEATURES];
-    for (int r = 0; r < CM__BLOCK && count; r++) {
+    for (int r = 0; r < CM__BLOCK && further[c.op].make; r++) {
         for (int i = 0; i < n; i++) c.sizes[i] = sizes[i][r];
         further[c.op].make(&c, fmax(1, limits->cores), made);
         for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scale_of(c.op, first + f);
@@ -305,11 +336,11 @@ void cm__features_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], const 
     int    n = cm__call_kinds[c->op].n_sizes, unpadded = cm__n_features_unpadded(c->op);
     float *of_work = to + cm__work_features_at(c->op) * CM__BLOCK;
     for (int i = 0; i < n; i++) logs_of_block(sizes[i], scale_of(c->op, i), to + i * CM__BLOCK);
-    groups_of_block(c, sizes, to);
     alignments_of_block(c, sizes, to + n * CM__BLOCK);
     for (int f = 0; f < CM__WORK_FEATURES; f++)
         for (int r = 0; r < CM__BLOCK; r++)
             of_work[f * CM__BLOCK + r] = r < count ? work[r * CM__WORK_FEATURES + f] : 0;
     further_of_block(c, sizes, limits, of_work + CM__WORK_FEATURES * CM__BLOCK);
+    groups_of_block(c, sizes, limits, to);
     memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

@@ -26,6 +26,12 @@ typedef struct cm__scales {
 #define CM__PRODUCT_TILES 6
 #define CM__ATTENTION_BLOCKS 3
 
+/* What it takes to cut groups out of images, and to pad them: the least time of a cut and of all paddings, bytes read
+   and written, and numbers padded in a second. */
+typedef struct cm__group_costs {
+    double cut_s, cut_bytes_s, pad_s, padded_per_s;
+} cm__group_costs;
+
 /* What features are made of, besides sizes. */
 typedef struct cm__feature_data {
     /* that libraries choose among */
@@ -34,6 +40,7 @@ typedef struct cm__feature_data {
     float  kinds_apart;                     /* step of a feature that names a kind */
     float  joined_factor;                   /* extra weight of alignment for concatenation */
     int8_t aligned[CM__CALLS][CM__ALIGNED]; /* sizes that are read with vector loads, counted from 1 */
+    cm__group_costs groups;
 } cm__feature_data;
 
 /* data/scales.json, by tools/embed.py */
