@@ -21,6 +21,7 @@ static const struct {
     [CM_LAUNCH_S] = {NULL, "launch"},
     [CM_COMPILE_S] = {NULL, "compile"},
     [CM_GPUS] = {NULL, "gpus"},
+    [CM_EXPONENTIALS] = {NULL, "exponentials"},
     [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
     [CM_IDLE_W] = {"power", "idle"},

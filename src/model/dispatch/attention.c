@@ -12,6 +12,11 @@
  *
  * and the first of them in every release from 2023 on that the user names. Fused attention needs operands of at most 16
  * bits. The recompute setting does not change the choice; otherwise turning recomputation on could increase memory.
+ *
+ * PyTorch's scaled_dot_product_attention() takes a sliding window as a mask, which transformers passes as soon as the
+ * sequence is longer than the window (masking_utils.py). The kernel then computes all scores, those after a query as
+ * well, and takes as many heads of keys as of queries. FlashAttention 2 and Transformer Engine's kernels take the size
+ * of the window and skip blocks outside of it.
  */
 #include "model/dispatch/attention.h"
 
@@ -58,9 +63,19 @@ bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runti
     return open || (cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n));
 }
 
+int64_t cm__attention_window(const cm_graph *g, const cm_node *n)
+{
+    int64_t window = cm__attr_int(n, CM_ATTR_WINDOW, 0);
+    if (window <= 0 || !cm__attr_int(n, CM_ATTR_CAUSAL, 0) || cm__has(n, 3)) return 0;
+    const cm_tensor *q = cm__in(g, n, 0), *k = cm__in(g, n, 1);
+    cm_dim           queries = q->dims[q->rank - 2], keys = k->dims[k->rank - 2];
+    return !queries.per_batch && cm__dim_same(queries, keys) && keys.fixed > window ? window : 0;
+}
+
 bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
-    return g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0);
+    if (g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0)) return true;
+    return cm__is_pytorch(runtime) && g->attention != CM_ATTENTION_FLASH && cm__attention_window(g, n) > 0;
 }
 
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)

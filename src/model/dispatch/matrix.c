@@ -250,6 +250,21 @@ static void attention_variant(const cm__dispatch *d, const cm_node *forward, dou
     cm__join(text, CM__CALL_TEXT, kernel, *kernel && *kind ? "-" : "", kind, NULL);
 }
 
+/* A kernel that skips blocks outside a sliding window computes, for each block of queries, the blocks of keys that the
+   window touches. The same work and operands as samples of that many tokens which attend to each other. */
+static void look_back(cm__sized_call *c, int64_t tokens, int64_t window)
+{
+    const int64_t block = 128; /* queries and keys of FlashAttention's and cuDNN's blocks with heads up to 128 wide */
+    int64_t       rows = (tokens + block - 1) / block, most = (window + block - 1) / block + 1;
+    if (rows <= most) return;
+    int64_t blocks = most * (most + 1) / 2 + (rows - most) * most, keys = block * blocks / rows;
+    int64_t samples = tokens / keys;
+    c->sizes[CM__ATTENTION_BATCH] = cm__poly_scale(c->sizes[CM__ATTENTION_BATCH], (double)samples);
+    c->sizes[CM__ATTENTION_Q] = cm__poly_const((double)((tokens + samples - 1) / samples));
+    c->sizes[CM__ATTENTION_KV] = cm__poly_const((double)keys);
+    c->sizes[CM__ATTENTION_CAUSAL] = cm__poly_const(0);
+}
+
 static void attend(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -271,6 +286,8 @@ static void attend(cm__dispatch *d, int32_t node)
     c.sizes[CM__ATTENTION_WIDTH] = width;
     c.sizes[CM__ATTENTION_CAUSAL] =
         cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !masked);
+    int64_t window = masked ? 0 : cm__attention_window(d->g, forward);
+    if (window) look_back(&c, k->dims[k->rank - 2].fixed, window);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -16,6 +16,8 @@ typedef struct model {
     const cm_fit   *fit;
     const cm__form *form;
     closeness       of;
+    bool            read; /* whether `parameters` was looked for */
+    double         *parameters;
 } model;
 
 struct cm__operator_fits {
@@ -35,7 +37,7 @@ static void take(cm__operator_fits *m, const cm_device *device, closeness of)
         const cm__form *form = cm__form_find(fit->form);
         if (!form) continue;
         m->models = cm__grow(m->ctx, m->models, m->count, &m->capacity, sizeof *m->models);
-        m->models[m->count++] = (model){fit, form, of};
+        m->models[m->count++] = (model){.fit = fit, .form = form, .of = of};
     }
 }
 
@@ -228,12 +230,27 @@ static cm__ceilings ceilings_of(const cm__limits *l, const cm__call *c)
                           .cache_bytes = fmax(l->cache_bytes, 1 << 20)};
 }
 
+/* The parameters of a model, read when it is first used; NULL: they do not match its form. */
+static const double *parameters_of(cm__operator_fits *m, const model *found)
+{
+    model *at = &m->models[found - m->models];
+    if (!at->read) {
+        double p[PARAMETERS_MOST];
+        at->read = true;
+        if (read_parameters(at->fit, at->form, p)) {
+            at->parameters = cm__alloc_unset(m->ctx, 1, sizeof p);
+            memcpy(at->parameters, p, sizeof p);
+        }
+    }
+    return at->parameters;
+}
+
 /* The time of a call by the best of the candidates. */
 static double time_by(cm__operator_fits *m, const cm__call *c, const candidates *w, double *error)
 {
-    double       p[PARAMETERS_MOST];
-    const model *found = w->names[0] ? model_for(m, c, w) : NULL;
-    if (!found || !read_parameters(found->fit, found->form, p)) return NAN;
+    const model  *found = w->names[0] ? model_for(m, c, w) : NULL;
+    const double *p = found ? parameters_of(m, found) : NULL;
+    if (!p) return NAN;
     cm__ceilings ceilings = ceilings_of(&m->limits, c);
     cm__work     work = work_of(c, w->stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;

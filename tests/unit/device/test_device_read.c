@@ -6,7 +6,7 @@
 /* Numbers are all different, so that a swapped member is seen. */
 #define QUANTITIES                                                                                                     \
     ",\n\"clock_hz\": " NUMBER("11e8", "Hz") ", \"onchip_weight\": " NUMBER("12", "1") ", \"compile\": "               \
-    NUMBER("13", "s") ", \"gpus\": " NUMBER("3", "1") ", \"power\": {\"tdp\": " NUMBER("14", "W")                     \
+    NUMBER("13", "s") ", \"gpus\": " NUMBER("3", "1") ", \"exponentials\": " NUMBER("22", "1") ", \"power\": {\"tdp\": " NUMBER("14", "W")                     \
     ", \"typical\": " NUMBER("15", "W")                                                                                \
     ", \"idle\": " NUMBER("16", "W") ", \"active\": " NUMBER("19", "W") ", \"exponent\": " NUMBER("2.5", "1")          \
     ", \"floor\": " NUMBER("0.75", "1") ", \"held\": " NUMBER("0.95", "1") ", \"burst\": " NUMBER("21", "W") ", \"per_byte\": "  \
@@ -21,7 +21,7 @@ static void every_quantity(void **state)
     } all[] = {{CM_CORES, 100},      {CM_CLOCK_HZ, 11e8}, {CM_ONCHIP_WEIGHT, 12},     {CM_LAUNCH_S, 1e-6},
                {CM_COMPILE_S, 13},   {CM_TDP_W, 14},      {CM_TYPICAL_W, 15},         {CM_IDLE_W, 16},
                {CM_BYTE_J, 17e-12},  {CM_ACTIVE_W, 19},   {CM_POWER_EXPONENT, 2.5},   {CM_POWER_FLOOR, 0.75},
-               {CM_POWER_HELD, 0.95}, {CM_BURST_W, 21},   {CM_GPUS, 3}};
+               {CM_POWER_HELD, 0.95}, {CM_BURST_W, 21},   {CM_GPUS, 3},               {CM_EXPONENTIALS, 22}};
     (void)state;
     assert_int_equal(sizeof all / sizeof *all, CM_QUANTITIES);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -2,6 +2,7 @@
 /* test_attention.c - when attention is fused, and the scores that it stores otherwise. */
 #include "plan_case.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/dispatch.h"
 
 /* Scores of unfused attention: 5 bytes per pair of tokens, head and layer, unless recomputed. */
 static void scores(void **state)
@@ -178,6 +179,56 @@ static void omitted_masks(void **state)
     cm_graph_free(step);
 }
 
+#define WINDOWED "mistral:layers=1,hidden=64,heads=4,kv_heads=2,ffn=64,vocab=64,window=256,seq="
+
+/* The text of a step's call for forward attention, with two samples. */
+static void forward_call(const cm_graph *step, cm_runtime runtime, char *text, size_t room)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    cm_plan  plan = {.tp = 1, .ep = 1, .cp = 1};
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtime, &plan, false);
+    *text = '\0';
+    for (int32_t i = 0; i < d->n_calls; i++)
+        if (d->calls[i].op == CM__CALL_ATTENTION && d->calls[i].pass == CM__PASS_FORWARD) {
+            cm__call call;
+            cm__call_at(&d->calls[i], 2, &call);
+            cm__call_text(&call, text, room);
+        }
+    cm__ctx_free(ctx);
+}
+
+/* A window of 256 tokens. PyTorch masks all 1,024 x 1,024 scores of every query head. Kernels that know the window
+   compute, for the eight blocks of 128 queries, 1, 2, 3, 3, 3, 3, 3 and 3 blocks of keys: 21 x 128 / 8 = 336 keys per
+   query, as three samples of 342 queries (1,024 / 3 rounded up). A sequence as long as the window has none. */
+static void sliding_windows(void **state)
+{
+    static const struct {
+        const char  *seq, *call;
+        cm_runtime   runtime;
+        cm_attention attention;
+    } cases[] = {
+        {"1024", "attention forward mask bf16 2,1024,1024,4,4,16,0", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_AUTO},
+        {"1024", "attention forward mask bf16 2,1024,1024,4,4,16,0", CM_RUNTIME_TORCH_COMPILE, CM_ATTENTION_AUTO},
+        {"1024", "attention forward flash bf16 6,342,336,4,2,16,0", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_FLASH},
+        {"1024", "attention forward - bf16 6,342,336,4,2,16,0", CM_RUNTIME_MEGATRON, CM_ATTENTION_AUTO},
+        {"384", "attention forward - bf16 2,384,384,4,2,16,1", CM_RUNTIME_MEGATRON, CM_ATTENTION_AUTO},
+        {"256", "attention forward - bf16 2,256,256,4,2,16,1", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_AUTO},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char model[160], text[128];
+        snprintf(model, sizeof model, "%s%s", WINDOWED, cases[i].seq);
+        cm_graph        *forward = loaded(model), *step;
+        cm_train_options train = {.precision = CM_PRECISION_BF16, .attention = cases[i].attention};
+        if (cm_graph_train(forward, &train, &step, &diag)) fail_msg("%s", diag.reason);
+        forward_call(step, cases[i].runtime, text, sizeof text);
+        assert_string_equal(text, cases[i].call);
+        cm_graph_free(step);
+        cm_graph_free(forward);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +237,7 @@ int main(void)
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
         cmocka_unit_test(repeated_groups), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(sliding_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
