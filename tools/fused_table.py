@@ -5,7 +5,7 @@
 
 STEPS.jsonl is written by tools/first_sight/compiled.py, KERNELS.jsonl by 'python -m centimani bench --suite compiled'.
 A generated kernel moves bytes: what it reads from outside and what it writes for others. Kernels are sorted into bins of
-half an octave of these bytes; a row has the mean time of a bin (a step adds them up), at 8 bytes per element as a copy in fp32 has. Kernels
+half an octave of these bytes; a row has the mean time of a bin's launches (a step adds them up), at 8 bytes per element as a copy in fp32 has. Kernels
 of steps count alone where a bin has enough of them, because they find their operands in the cache as often as a step
 does. Tables: fused (no reduction), row_sum (rows of at most 1,024 numbers, which a kernel keeps on the chip),
 long_row_sum (longer ones), strided_row_sum (neighbours in a row of an operand lie apart in memory), column_sum (many rows are added), partial_sums and many_sums (the sums of its blocks are added
@@ -45,15 +45,15 @@ def lines_of(path):
 
 
 def of_steps(path):
-    """(record, microseconds) of each kernel of the steps."""
+    """(record, microseconds, launches) of each kernel of the steps."""
     for line in lines_of(path):
         row = json.loads(line)
         if "error" in row:
             continue
-        times = {name: us / count for name, count, us in row["kernels"]}
+        times = {name: (us / count, count) for name, count, us in row["kernels"]}
         for name, records in by_name(row["generated"]).items():
             if name in times and len(records) == 1 and "unknown" not in records[0]:
-                yield records[0], times[name]
+                yield records[0], *times[name]
 
 
 def by_name(records):
@@ -69,7 +69,7 @@ def of_bench(path):
     for line in lines_of(path):
         record = json.loads(line)
         if record.get("us") and "unknown" not in record:
-            yield record, statistics.median(record["us"])
+            yield record, statistics.median(record["us"]), 1
 
 
 def table_of(record):
@@ -118,16 +118,17 @@ def moved_by(record, table):
 
 def rows_of(table, kernels):
     bins = {}
-    for record, us, step in kernels:
+    for record, us, launches, step in kernels:
         moved = moved_by(record, table)
         if moved:
-            bins.setdefault(round(2 * math.log2(moved)), []).append((moved, us, step))
+            bins.setdefault(round(2 * math.log2(moved)), []).append((moved, us, launches, step))
     rows = []
     for _, found in sorted(bins.items()):
-        steps = [(moved, us) for moved, us, step in found if step]
-        found = steps if len(steps) >= FEWEST else [(moved, us) for moved, us, _ in found]
+        steps = [kernel for kernel in found if kernel[3]]
+        found = steps if len(steps) >= FEWEST else found
         if len(found) >= FEWEST:
-            moved, us = (statistics.fmean(column) for column in zip(*found))
+            moved, us, launches, _ = zip(*found)
+            moved, us = (statistics.fmean(column, launches) for column in (moved, us))
             rows.append([1, max(1, round(moved / 8)), float(f"{us * 1e-6:.4g}"), 1])
     if table in ("partial_sums", "many_sums"):
         rows = with_end(rows, kernels)
@@ -153,7 +154,7 @@ def level(run):
 def with_end(rows, kernels):
     """Beyond DIVIDED numbers there are no more partial sums: the time stays that of the kernels with about the most."""
     most = DIVIDED * 4 / ROWS_OF_BLOCK
-    end = statistics.fmean(us for record, us, _ in kernels if 700 <= outputs_of(record)[1] <= ON_CHIP) * 1e-6
+    end = statistics.fmean(us for record, us, _, _ in kernels if 700 <= outputs_of(record)[1] <= ON_CHIP) * 1e-6
     return [row for row in rows if row[1] * 8 < most] + [[1, round(n / 8), float(f"{end:.4g}"), 1] for n in (1.1 * most, FLAT)]
 
 
@@ -167,9 +168,9 @@ def main():
     tables, count = {}, 0
     sources = [(of_steps(path), True) for path in args.steps] + [(of_bench(path), False) for path in args.kernels]
     for source, step in sources:
-        for record, us in source:
+        for record, us, launches in source:
             if table_of(record) and (not args.only or table_of(record) in args.only):
-                tables.setdefault(table_of(record), []).append((record, us, step))
+                tables.setdefault(table_of(record), []).append((record, us, launches, step))
                 count += 1
     before = json.load(open(args.output)) if args.only else {"kernels": [], "sources": {}}
     origin = "steps" if args.only else "bench"

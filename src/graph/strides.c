@@ -270,15 +270,24 @@ static int32_t viewed_tensor(const cm_graph *g, int32_t tensor)
     return tensor;
 }
 
-/* torch/_inductor/graph.py, run_node: need_fixed_layout. */
+/* Whether backward reads a result of the forward pass. */
+static bool is_stored(const cm_graph *g, const cm_node *reader, int32_t tensor)
+{
+    int32_t maker = cm__t(g, tensor)->producer;
+    return reader->phase == CM_BACKWARD && maker >= 0 && g->nodes[maker].phase == CM_FORWARD;
+}
+
+/* torch/_inductor/graph.py, run_node: need_fixed_layout for operands of convolutions, is_output for what the compiled
+   forward pass returns to autograd, which stores it for backward. */
 void cm__strides_want(cm__strides *s, const cm__strides *eager)
 {
     s->wanted = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->wanted);
     for (int32_t i = 0; i < s->g->n_nodes; i++) {
         const cm_node *n = &s->g->nodes[i];
-        for (int32_t k = 0; cm__class(n) == CM_CLASS_CONV && k < n->n_inputs; k++) {
+        for (int32_t k = 0; k < n->n_inputs; k++) {
             int32_t t = n->inputs[k] < 0 ? -1 : viewed_tensor(s->g, n->inputs[k]);
-            if (t >= 0) s->wanted[t] = eager->of[t] ? eager->of[t] : cm__strides_rows(s, cm__t(s->g, t));
+            if (t < 0 || !(cm__class(n) == CM_CLASS_CONV || is_stored(s->g, n, t))) continue;
+            s->wanted[t] = eager->of[t] ? eager->of[t] : cm__strides_rows(s, cm__t(s->g, t));
         }
     }
 }

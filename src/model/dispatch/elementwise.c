@@ -238,6 +238,7 @@ void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *part = cm__in(d->g, n, 0), *whole = cm__t(d->g, n->outputs[0]);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_whole_copy(d, node, n->outputs[0]);
     if (part->rank == whole->rank || part->rank == whole->rank - 1)
         cm__call_copied(d, node, n->inputs[0], place_of(d, n, part->rank, whole));
     else if (part->rank)

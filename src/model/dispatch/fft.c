@@ -31,14 +31,33 @@ static void complex_call(cm__dispatch *d, int32_t node, const char *variant, cm_
     cm__call_two(d, node, c, outer, inner);
 }
 
+/* Inductor leaves complex numbers to PyTorch's operators, in their functional form: what writes into a part of a tensor
+   (slice_scatter) copies all of it first. */
+static bool is_functional(const cm__dispatch *d) { return d->runtime == CM_RUNTIME_TORCH_COMPILE; }
+
+void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor)
+{
+    if (is_functional(d) && cm__t(d->g, tensor)->dtype == CM_COMPLEX64)
+        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(cm__t(d->g, tensor)));
+}
+
+static void part(cm__dispatch *d, int32_t node, const char *function, const cm_tensor *half, int32_t last)
+{
+    complex_call(d, node, function, cm__poly_product(half->dims, last),
+                 cm__poly_product(half->dims + last, half->rank - last));
+}
+
 /* The gradient of real numbers: half a spectrum is copied into zeros, and all of it is transformed. */
 static void spectrum_back(cm__dispatch *d, int32_t node, const cm_tensor *x, const cm_tensor *half,
                           const cm__attr *axes)
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);
     complex_call(d, node, "fill", cm__poly_const(1), cm_tensor_elements(x));
-    complex_call(d, node, "copy:part", cm__poly_product(half->dims, last),
-                 cm__poly_product(half->dims + last, half->rank - last));
+    if (is_functional(d)) { /* of the half, and of the zeros */
+        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(half));
+        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(x));
+    }
+    part(d, node, "copy:part", half, last);
     transform(d, node, "c2c", x, axes);
 }
 
@@ -47,8 +66,10 @@ static void real_back(cm__dispatch *d, int32_t node, const cm_tensor *half, cons
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);
     transform(d, node, "r2c", y, axes);
-    complex_call(d, node, "scale:part", cm__poly_product(half->dims, last),
-                 cm__poly_product(half->dims + last, half->rank - last));
+    part(d, node, "scale:part", half, last);
+    if (!is_functional(d)) return;
+    complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(half));
+    part(d, node, "copy:part", half, last);
 }
 
 void cm__dispatch_fft(cm__dispatch *d, int32_t node)

@@ -104,19 +104,39 @@ static bool adds_columns(const cm__dispatch *d, const cm_node *n)
     return x->rank && y->rank && same_dim(x->dims[x->rank - 1], y->dims[y->rank - 1]);
 }
 
+/* Whether the channels of a tensor are rows: not if it views a channels-last filter of several pixels. */
+static bool comes_in_rows(const cm__fusing *f, int32_t tensor)
+{
+    const cm_tensor *base = cm__t(f->d->g, cm__t(f->d->g, tensor)->storage);
+    if (!f->d->nhwc || f->d->from_rows || base->rank != 4) return true;
+    return cm__dim_is(base->dims[2], 1) && cm__dim_is(base->dims[3], 1);
+}
+
+/* A norm of each channel of one sample: an instance norm, or standardised filters, which are written as a batch norm of
+   one sample. Images whose planes stay on the chip, and filters, are normalised by one kernel. */
+static bool is_norm_of_channels(const cm__fusing *f, const cm_node *forward)
+{
+    const cm_tensor *x = cm__has(forward, 0) ? cm__in(f->d->g, forward, 0) : NULL;
+    if (!x || x->rank < 3 || f->d->runtime != CM_RUNTIME_TORCH_COMPILE) return false;
+    cm_poly plane = cm__poly_product(x->dims + 2, x->rank - 2);
+    if (forward->op == CM_OP_INSTANCE_NORM) return !f->d->nhwc && cm__poly_at(&plane, 1) <= CM__LONGEST_ROW;
+    return forward->op == CM_OP_BATCH_NORM && cm__dim_is(x->dims[0], 1) && comes_in_rows(f, forward->inputs[0]);
+}
+
 bool cm__fusing_group_norm(const cm__fusing *f, const cm_node *n)
 {
-    int32_t op = cm__forward_of(f->d, n)->op;
-    bool    groups = op == CM_OP_GROUP_NORM || op == CM_OP_INSTANCE_NORM;
-    return groups && cm__class(n) == CM_CLASS_NORM && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    const cm_node *forward = cm__forward_of(f->d, n);
+    bool groups = forward->op == CM_OP_GROUP_NORM || forward->op == CM_OP_INSTANCE_NORM;
+    return groups && !is_norm_of_channels(f, forward) && cm__class(n) == CM_CLASS_NORM && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
 }
 
 /* A norm with sums over more than a row: a batch norm that computes its statistics from the batch, a group norm. */
 static bool needs_sums(const cm__fusing *f, const cm_node *n)
 {
-    bool itself = cm__class(n) == CM_CLASS_NORM; /* not a sum of gradients */
-    bool batch_norm = f->d->trains && itself && cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM && cm__has(n, 0);
-    return batch_norm || cm__fusing_group_norm(f, n);
+    const cm_node *forward = cm__forward_of(f->d, n);
+    bool           itself = cm__class(n) == CM_CLASS_NORM; /* not a sum of gradients */
+    bool           batch_norm = f->d->trains && itself && forward->op == CM_OP_BATCH_NORM && cm__has(n, 0);
+    return (batch_norm && !is_norm_of_channels(f, forward)) || cm__fusing_group_norm(f, n);
 }
 
 /* The gradient of a loss by words: its sum over a row is that of one label, so that logits are read once. */
@@ -131,8 +151,9 @@ static bool is_loss_gradient(const cm__fusing *f, const cm_node *n)
 static bool reduces_rows(const cm__fusing *f, const cm_node *n)
 {
     if (is_loss_gradient(f, n)) return false;
-    bool batch_norm = cm__forward_of(f->d, n)->op == CM_OP_BATCH_NORM;
-    bool row_norm = cm__class(n) == CM_CLASS_NORM && !batch_norm && !cm__fusing_group_norm(f, n);
+    const cm_node *forward = cm__forward_of(f->d, n);
+    bool           batch_norm = forward->op == CM_OP_BATCH_NORM && !is_norm_of_channels(f, forward);
+    bool           row_norm = cm__class(n) == CM_CLASS_NORM && !batch_norm && !cm__fusing_group_norm(f, n);
     return (reduces(n) && !adds_columns(f->d, n)) || row_norm;
 }
 
@@ -146,6 +167,7 @@ static double row_length(const cm__fusing *f, const cm_node *n)
     double           last = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
     if (forward->op == CM_OP_GROUP_NORM || forward->op == CM_OP_INSTANCE_NORM)
         return samples / (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
+    if (is_norm_of_channels(f, forward)) return samples / (double)(x->dims[1].fixed + x->dims[1].per_batch);
     return cm__class(n) == CM_CLASS_REDUCTION && cm__poly_at(&out, 1) < samples ? samples / cm__poly_at(&out, 1) : last;
 }
 

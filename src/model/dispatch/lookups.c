@@ -211,6 +211,7 @@ static void part_copy(cm__dispatch *d, int32_t node, int32_t part, int32_t whole
 void cm__dispatch_written(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    cm__call_whole_copy(d, node, n->outputs[0]);
     if (!cm__attr_int(n, CM_ATTR_IN_PLACE, 0)) part_copy(d, node, n->inputs[1], n->outputs[0]);
 }
 

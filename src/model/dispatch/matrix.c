@@ -34,7 +34,14 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
 
 /* ---- products that Inductor pads -------------------------------------------------------------------------------- */
 
-#define ALIGNED 8 /* numbers of 16 bits in the 16 bytes that tensor cores load at once */
+/* A type whose products Inductor pads: numbers in the 16 bytes that tensor cores load at once, bytes of a number, and
+   the rate of its products over that of 16 bits. */
+typedef struct padding {
+    int64_t aligned;
+    double  bytes, rate;
+} padding;
+
+static const padding narrow = {8, 2, 1}, tf32 = {4, 4, 0.5};
 
 /* A length that does not depend on the batch size and is no multiple of `piece`. */
 static bool is_unaligned(cm_poly length, int64_t piece)
@@ -43,38 +50,53 @@ static bool is_unaligned(cm_poly length, int64_t piece)
     return at_one == cm__poly_at(&length, 2) && (int64_t)at_one % piece != 0;
 }
 
-static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES])
+static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES], const padding *type)
 {
     double m = cm__poly_at(&sizes[CM__GEMM_M], 1024), n = cm__poly_at(&sizes[CM__GEMM_N], 1024),
            k = cm__poly_at(&sizes[CM__GEMM_K], 1024);
-    return m * n * k > cm__time_factors.padded_products * (m * k + n * k + m * n);
+    return m * n * k > cm__time_factors.padded_products * type->rate * (m * k + n * k + m * n);
 }
 
-static cm_poly rounded_up(cm_poly length)
+static cm_poly rounded_up(cm_poly length, const padding *type)
 {
-    return cm__poly_const((double)(((int64_t)cm__poly_at(&length, 1) + ALIGNED - 1) / ALIGNED * ALIGNED));
+    int64_t pieces = ((int64_t)cm__poly_at(&length, 1) + type->aligned - 1) / type->aligned;
+    return cm__poly_const((double)(pieces * type->aligned));
 }
 
 /* A generated kernel that copies a matrix of rows x columns into rows of another length. */
-static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns)
+static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns, const padding *type)
 {
-    cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(rows, columns), 2 + 2)); /* bytes read, written */
+    cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(rows, columns), 2 * type->bytes));
 }
 
-/* Inductor measures large products in 16 bits with and without padding. Rows of the result are padded where it is not a
+/* Inductor measures large products with and without padding. In 16 bits rows of the result are padded where it is not a
    gradient of weights, and what reads it repacks them. The inner dimension is padded where it is odd. */
-static void pad(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
+static void pad_narrow(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
 {
-    if (*variant != 'n' || !bound_by_units(sizes)) return;
-    if (is_unaligned(sizes[CM__GEMM_N], ALIGNED)) {
-        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N]);
-        sizes[CM__GEMM_N] = rounded_up(sizes[CM__GEMM_N]);
+    if (*variant != 'n' || !bound_by_units(sizes, &narrow)) return;
+    if (is_unaligned(sizes[CM__GEMM_N], narrow.aligned)) {
+        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N], &narrow);
+        sizes[CM__GEMM_N] = rounded_up(sizes[CM__GEMM_N], &narrow);
     }
     if (is_unaligned(sizes[CM__GEMM_K], 2)) {
-        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_K]);
-        repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N]);
-        sizes[CM__GEMM_K] = rounded_up(sizes[CM__GEMM_K]);
+        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_K], &narrow);
+        repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N], &narrow);
+        sizes[CM__GEMM_K] = rounded_up(sizes[CM__GEMM_K], &narrow);
     }
+}
+
+/* In TF32 all three dimensions are padded: without it, the units load number by number. The copy of the second operand
+   is a kernel of its own, because no cast precedes it; what makes the first operand writes it padded. */
+static void pad_tf32(cm__dispatch *d, int32_t node, cm_poly sizes[CM__GEMM_SIZES])
+{
+    static const int dims[] = {CM__GEMM_M, CM__GEMM_N, CM__GEMM_K};
+    bool             unaligned[3];
+    if (!bound_by_units(sizes, &tf32)) return;
+    for (int i = 0; i < 3; i++) unaligned[i] = is_unaligned(sizes[dims[i]], tf32.aligned);
+    if (unaligned[1] || unaligned[2]) repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N], &tf32);
+    if (unaligned[1]) repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N], &tf32);
+    for (int i = 0; i < 3; i++)
+        if (unaligned[i]) sizes[dims[i]] = rounded_up(sizes[dims[i]], &tf32);
 }
 
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
@@ -83,8 +105,9 @@ void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dty
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    bool narrow = dtype == CM_BF16 || dtype == CM_FP16;
-    if (d->runtime == CM_RUNTIME_TORCH_COMPILE && narrow) pad(d, node, variant, c.sizes);
+    bool compiled = d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    if (compiled && (dtype == CM_BF16 || dtype == CM_FP16)) pad_narrow(d, node, variant, c.sizes);
+    if (compiled && dtype == CM_FP32 && d->tf32) pad_tf32(d, node, c.sizes);
     cm__dispatch_add(d, node, &c);
 }
 
@@ -111,6 +134,25 @@ static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
     if (cm__t(d->g, tensor)->rank > 2 && !cm__strides_joined(d->strides, tensor, 1)) cm__call_in_rows(d, node, tensor);
 }
 
+/* Inductor adds the bias of a product in 32 bits where the result is read, if all that reads it is elementwise and
+   backward does not need it (unfuse_bias_add_to_pointwise in torch/_inductor/fx_passes/post_grad.py). The product
+   without a bias may be split along its inner dimension. In 16 bits the bias stays (keep_addmm_fused_for_half_dtypes). */
+static bool adds_bias_later(const cm__dispatch *d, const cm_node *gemm)
+{
+    const cm_graph *g = d->g;
+    int32_t         result = cm__t(g, gemm->outputs[0])->storage;
+    if (d->runtime != CM_RUNTIME_TORCH_COMPILE || cm__in(g, gemm, 0)->dtype != CM_FP32) return false;
+    for (int32_t i = 0; i < g->n_outputs; i++)
+        if (cm__t(g, g->outputs[i])->storage == result) return false;
+    for (const cm_node *n = gemm + 1; n < g->nodes + g->n_nodes; n++)
+        for (int32_t k = 0; !n->view && k < n->n_inputs; k++) {
+            if (n->inputs[k] < 0 || cm__t(g, n->inputs[k])->storage != result) continue;
+            if (n->phase != CM_FORWARD) return false;
+            if (cm__class(n) != CM_CLASS_ELEMENTWISE && !cm__ops[n->op].view) return false;
+        }
+    return true;
+}
+
 /* PyTorch adds the bias within the product only if the input is contiguous rows. A compiler adds it where the result is
    read. */
 void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
@@ -120,6 +162,7 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     linear           l = linear_of(d, n);
     char             variant[16];
     bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
+    if (l.bias && adds_bias_later(d, n)) apart = true;
     cm__join(variant, sizeof variant, l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "", NULL);
     as_matrix(d, node, n->inputs[0]);
     cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});

@@ -59,6 +59,9 @@ typedef struct cm__function {
 bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n);
 void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
 
+/* fft.c: the copy of a complex tensor that torch.compile makes before it writes into a part of it. */
+void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor);
+
 /* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
 void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes);
 
