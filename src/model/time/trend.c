@@ -43,13 +43,16 @@ typedef struct used {
     int place[CM__TREND_INPUTS], count;
 } used;
 
-/* Branch-free: the processor could not predict which inputs are 0. */
+/* Branch-free: the processor could not predict which inputs are 0. Bits compare faster than numbers; a 0 with a sign
+   adds nothing either. */
 static inline void find_used(const float *inputs, int count, used *u)
 {
     u->count = 0;
     for (int i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &inputs[i], sizeof bits);
         u->place[u->count] = i;
-        u->count += inputs[i] != 0;
+        u->count += bits != 0;
     }
 }
 
