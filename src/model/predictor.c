@@ -22,10 +22,10 @@ struct cm_predictor {
     int64_t            batch; /* 0: none was timed yet */
     const int32_t     *order; /* of the calls as last sorted; NULL: not sorted since they were timed */
     struct {
-        cm__timed *timed; /* NULL: none */
-        bool      *done;  /* for each call */
-        double    *least_s; /* of all runs of each call: a lower bound */
-        const int32_t *order; /* in which calls are timed */
+        cm__timed     *timed;   /* NULL: none */
+        bool          *done;    /* for each call */
+        const double  *least_s; /* of all runs of each call: a lower bound */
+        const int32_t *order;   /* in which calls are timed */
     } begun[POWERS]; /* powers of two of which only some calls are timed */
 };
 
@@ -179,16 +179,21 @@ static int bucket_of(double time_s)
     return above < 0 ? 0 : above < BUCKETS ? (int)above : BUCKETS - 1;
 }
 
-/* Sorts the calls by what their time, as last timed at another batch size, is above a lower bound: most first. */
+/* What the time of a call's runs, in proportion to that at the last batch size, is above a lower bound. */
+static int bucket_of_gain(const cm_predictor *p, const double *least_s, double scale, int32_t i)
+{
+    return bucket_of(fmax(0, scale * p->timed[i].time_s * p->model.calls->runs[i] - least_s[i]));
+}
+
+/* The calls with most to gain first. */
 static const int32_t *by_gain(const cm_predictor *p, const double *least_s, double scale)
 {
-    const cm__dispatch *d = p->model.calls;
-    int32_t             next[BUCKETS] = {0}; /* first the number of calls, then the place of the next one */
-    int32_t            *order = cm__alloc_unset(p->ctx, (size_t)d->n_calls + 1, sizeof *order);
-    for (int32_t i = 0; i < d->n_calls; i++) next[bucket_of(scale * p->timed[i].time_s * d->runs[i] - least_s[i])]++;
-    for (int32_t b = BUCKETS - 1, before = 0, count; b >= 0; b--, before += count) count = next[b], next[b] = before;
-    for (int32_t i = 0; i < d->n_calls; i++)
-        order[next[bucket_of(scale * p->timed[i].time_s * d->runs[i] - least_s[i])]++] = i;
+    int32_t  count = p->model.calls->n_calls;
+    int32_t  next[BUCKETS] = {0}; /* first the number of calls, then the place of the next one */
+    int32_t *order = cm__alloc_unset(p->ctx, (size_t)count + 1, sizeof *order);
+    for (int32_t i = 0; i < count; i++) next[bucket_of_gain(p, least_s, scale, i)]++;
+    for (int32_t b = BUCKETS - 1, before = 0, calls; b >= 0; b--, before += calls) calls = next[b], next[b] = before;
+    for (int32_t i = 0; i < count; i++) order[next[bucket_of_gain(p, least_s, scale, i)]++] = i;
     return order;
 }
 
@@ -201,8 +206,9 @@ static void begin(cm_predictor *p, int power)
     bool                bounds = cm__timer_bounds(p->model.timer);
     double              batch = (double)((int64_t)1 << power);
     double             *least_s = cm__alloc_array(p->ctx, count + 1, sizeof *least_s);
-    for (int32_t i = 0; bounds && i < d->n_calls; i++) least_s[i] = d->runs[i] * cm__step_least_call(&p->model, batch, i);
-    if (!p->order || bounds) p->order = by_gain(p, least_s, batch / (double)p->batch);
+    for (int32_t i = 0; bounds && i < d->n_calls; i++)
+        least_s[i] = d->runs[i] * cm__step_least_call(&p->model, batch, i);
+    if (!p->order || bounds) p->order = by_gain(p, least_s, p->batch ? batch / (double)p->batch : 0);
     p->begun[power].timed = cm__alloc_unset(p->ctx, count, sizeof *p->begun[power].timed);
     p->begun[power].least_s = least_s;
     p->begun[power].order = p->order;

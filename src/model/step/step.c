@@ -204,7 +204,8 @@ double cm__step_least_call(const cm__step_model *m, double batch, int32_t i)
     cm__call call;
     if (m->sparse && m->sparse[i]) return 0;
     cm__call_at(&m->calls->calls[i], batch, &call);
-    return calibrated(m, &call) * cm__timer_least(m->timer, &call);
+    cm__timed least = cm__timer_least(m->timer, &call);
+    return calibrated(m, &call) * least.time_s + least.launches * m->gap_s;
 }
 
 cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t i)

@@ -238,7 +238,8 @@ double cm__features(const cm__call *c, const cm__limits *limits, float *f)
     return roofline_s;
 }
 
-void cm__features_beside_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES], float *f)
+void cm__features_beside_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES],
+                              float *f)
 {
     float *of_work = f + cm__work_features_at(c->op);
     features_of_sizes(c, limits, f);

@@ -364,17 +364,11 @@ static bool is_left_out(const cm__call *c)
     return c->op == CM__CALL_ELEMENTWISE && c->sizes[CM__ELEMENTWISE_INNER] == 0;
 }
 
-static double bytes_of(const cm__call *c)
-{
-    double flop, bytes;
-    cm__call_work(c, &flop, &bytes);
-    return bytes;
-}
-
-/* A call that was not measured takes at least this time. */
+/* A call that was not measured takes at least this time. bytes: of the call; NAN: not computed. */
 static double limit_of(const cm__timer *t, const cm__call *c, double bytes)
 {
-    return fmax(cm__least_time(&t->limits, c), cm__traffic_time_of(&t->limits, c, bytes));
+    double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
+    return fmax(cm__least_time(&t->limits, c), traffic_s);
 }
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
@@ -391,7 +385,6 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
     double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    if (isnan(bytes)) bytes = bytes_of(c);
     timed.time_s = fmax(timed.time_s, limit_of(t, c, bytes));
     return timed;
 }
@@ -435,15 +428,16 @@ bool cm__timer_bounds(const cm__timer *t)
     return l->count && !l->moved && !t->libraries[OWN].count && !t->tuned;
 }
 
-double cm__timer_least(const cm__timer *t, const cm__call *given)
+cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
 {
     const cm__library *l = &t->libraries[BUILT_IN];
     cm__call           c = cm__without_shape(given);
     bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0 || cm__is_vector_product(&c);
-    if (other || is_left_out(&c) || !cm__timer_bounds(t)) return 0;
-    int32_t table = cm__library_own(l, &c), row = -1;
-    if (table >= 0) row = cm__library_row(l, table, &c);
-    return row >= 0 ? (double)l->tables[table]->time_s[row] : limit_of(t, &c, bytes_of(&c));
+    if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
+    int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
+    if (row < 0) return (cm__timed){.time_s = limit_of(t, &c, NAN)};
+    return (cm__timed){.time_s = (double)l->tables[table]->time_s[row],
+                       .launches = cm__row_launches(l->tables[table], row)};
 }
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)

@@ -26,7 +26,8 @@ static int product_logs(const cm__call *c, float *out)
 
 static bool has_word(const cm__call *c, const char *word)
 {
-    return cm__same_text(c->dtype, word) || cm__same_text(c->variant, word) || cm__same_text(cm__pass_names[c->pass], word);
+    return cm__same_text(c->dtype, word) || cm__same_text(c->variant, word) ||
+           cm__same_text(cm__pass_names[c->pass], word);
 }
 
 int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__trend_nets *nets, float *inputs)
