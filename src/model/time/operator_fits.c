@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "device/forms.h"
 #include "model/time/factors.h"
 
@@ -141,7 +142,7 @@ static int fitness(const model *m, const cm__call *c, bool stream)
     static const char *const passes[CM__PASSES] = {[CM__PASS_FORWARD] = "forward", [CM__PASS_BACKWARD] = "backward",
                                                    [CM__PASS_BWD_INPUT] = "backward_input",
                                                    [CM__PASS_BWD_WEIGHT] = "backward_weight", [CM__PASS_UPDATE] = ""};
-    if (!stream && strcmp(m->fit->pass, passes[c->pass]) == 0) return 2;
+    if (!stream && cm__same_text(m->fit->pass, passes[c->pass])) return 2;
     return (stream || c->op == CM__CALL_CONV) && strcmp(m->fit->pass, "forward") == 0;
 }
 
@@ -159,8 +160,8 @@ static const model *best_of(const cm__operator_fits *m, const cm__call *c, const
     bool         any = !dtype[0];
     for (int32_t i = 0; i < m->count; i++) {
         const model *at = &m->models[i];
-        bool         other = at->of != of || *at->fit->op != *name; /* most names differ in their first letter */
-        if (other || strcmp(at->fit->op, name) || (!any && strcmp(at->fit->dtype, dtype))) continue;
+        if (at->of != of || !cm__same_text(at->fit->op, name)) continue;
+        if (!any && !cm__same_text(at->fit->dtype, dtype)) continue;
         int fit = fitness(at, c, any);
         if (fit < found || (fit == found && best && !better(at, best))) continue;
         best = at;
@@ -198,7 +199,7 @@ static bool read_parameters(const cm_fit *fit, const cm__form *form, double *p)
     for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
         const cm_parameter *found = NULL;
         for (int32_t i = 0; i < fit->n_parameters; i++)
-            if (strcmp(fit->parameters[i].name, form->rows[r].name) == 0) found = &fit->parameters[i];
+            if (cm__same_text(fit->parameters[i].name, form->rows[r].name)) found = &fit->parameters[i];
         if (!found || found->count != form->rows[r].count || at + found->count > PARAMETERS_MOST) return false;
         memcpy(p + at, found->values, (size_t)found->count * sizeof *p);
         if (strcmp(found->name, "overhead_s") == 0) p[at] = 0;
