@@ -96,7 +96,8 @@ static void age(void **state)
     cm_device_free(a100_);
 }
 
-/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries. */
+/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries, or with heads whose width is no
+   multiple of 4. */
 static void groups_in_fp32(void **state)
 {
     (void)state;
@@ -108,7 +109,10 @@ static void groups_in_fp32(void **state)
                  {"kv_heads=2", CM_PRECISION_TF32, true},
                  {"kv_heads=2", CM_PRECISION_BF16, false},
                  {"kv_heads=2", CM_PRECISION_AMP_BF16, false},
-                 {"kv_heads=4", CM_PRECISION_FP32, false}};
+                 {"kv_heads=4", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_FP32, true},
+                 {"kv_heads=4,head_dim=28", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_BF16, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[96];
         snprintf(text, sizeof text, "llama:layers=1,hidden=64,heads=4,%s,seq=32,vocab=64,ffn=64", cases[i].heads);
