@@ -156,6 +156,17 @@ static void repeated_groups(void **state)
     assert_true(fabs(difference - 4 * (scores + repeated)) < 0.02 * difference);
 }
 
+/* Heads of 26 numbers in fp32: the product saves scaled queries and keys, and the three parts of the projection stay, since
+   they are views of one tensor. With dropout a score has 9 bytes: its probability, a mask, and what is not dropped. */
+static void scaled_copies(void **state)
+{
+    (void)state;
+    const char *text = "gpt:layers=4,hidden=208,heads=8,ffn=64,seq=64,vocab=16384";
+    double      scores = 9.0 * 64 * 8 * 64 * 64, copies = 2 * 4.0 * 64 * 64 * 208;
+    double      difference = peak_of(text, CM_ATTENTION_AUTO) - peak_of(text, CM_ATTENTION_FLASH);
+    assert_true(fabs(difference - 4 * (scores + copies)) < 0.01 * difference);
+}
+
 /* A model that omits masks makes them when a compiler traces it: a causal one becomes an ordinary mask, an open one keeps
    the attention from being fused. Other runtimes and an explicit choice are not affected. */
 static void omitted_masks(void **state)
@@ -189,7 +200,7 @@ int main(void)
         cmocka_unit_test(choice),
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
-        cmocka_unit_test(repeated_groups), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(repeated_groups), cmocka_unit_test(scaled_copies), cmocka_unit_test(omitted_masks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
