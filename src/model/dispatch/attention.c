@@ -3,8 +3,8 @@
  * attention.c - which attention implementation a runtime uses.
  *
  * PyTorch runs one fused kernel unless the user asks for "math", or none fits: its flash kernel takes 16-bit operands
- * only, and its memory-efficient one takes as many heads of keys as of queries only, whose width in fp32 is a multiple of
- * 4 (sdp_utils.cpp). PyTorch has fused
+ * only, and its memory-efficient one takes as many heads of keys as of queries only, whose width in fp32 is a multiple
+ * of 4 (sdp_utils.cpp). PyTorch has fused
  * attention since 2.0 of March 2023, and FlashAttention 2 since 2.2 of January 2024. Megatron-LM chooses among three:
  *
  *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for

@@ -182,19 +182,22 @@ static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
     return s;
 }
 
+#define EXPERTS_MOST 4096 /* that are listed one by one; no model has as many */
+
 /* PyTorch's _grouped_mm has a kernel for all experts in bf16 only. In other types it multiplies the rows of one expert
    after another (_grouped_mm_fallback in ATen/native/GroupedMMUtils.h). */
 static void products(cm__dispatch *d, int32_t node, const cm_node *forward, const char *variant, cm_dtype dtype,
                      const cm_poly sizes[CM__GEMM_SIZES])
 {
-    bool    loop = cm__attr_find(forward, CM_ATTR_GROUPED) && dtype != CM_BF16 && cm__is_pytorch(d->runtime);
+    double  experts = cm__poly_at(&sizes[CM__GEMM_BATCH], 1);
+    bool    loop = cm__attr_find(forward, CM_ATTR_GROUPED) && dtype != CM_BF16 && cm__is_pytorch(d->runtime) &&
+                experts <= EXPERTS_MOST;
     cm_poly one[CM__GEMM_SIZES] = {cm__poly_const(1), sizes[1], sizes[2], sizes[3]};
-    double  count = loop ? cm__poly_at(&sizes[CM__GEMM_BATCH], 1) : 1;
-    for (double i = 0; i < count; i++) cm__call_product(d, node, variant, dtype, loop ? one : sizes);
+    for (double i = 0; i < (loop ? experts : 1); i++) cm__call_product(d, node, variant, dtype, loop ? one : sizes);
 }
 
-/* Distances are the roots of a product, which is clamped to zero before. Their gradient is divided by them, except where
-   they are zero. All of it runs in place. */
+/* Distances are the roots of a product, which is clamped to zero before. Their gradient is divided by them, except
+   where they are zero. All of it runs in place. */
 static void roots(cm__dispatch *d, int32_t node, bool backward)
 {
     static const char *const kernels[2][4] = {{"clip", "sqrt", NULL}, {"div", "compare", "where", NULL}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, CTC losses,
-   windows as columns, convolutions of volumes in 32 bits. */
+/* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
+   batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
+   planes, CTC losses, windows as columns, adaptive pools, signals made longer, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -78,8 +78,8 @@ static double blocks_time(const cm__limits *l, const cm__call *c)
 
 #define WARP 32
 
-/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). The warps
-   of a block take turns. */
+/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). The
+   warps of a block take turns. */
 static double columns_time(const cm__limits *l, const cm__call *c)
 {
     double window = cm__size(c, CM__POOL_WINDOW), height = cm__size(c, CM__POOL_H);
@@ -194,8 +194,8 @@ static double inner_cycles(const cm__call *c)
 
 #define TILE 64. /* rows and columns of a block's result */
 
-/* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. Each matrix has a block of
-   its own, however small it is. Products with vectors have other kernels. */
+/* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. Each matrix has a block
+   of its own, however small it is. Products with vectors have other kernels. */
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
     double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);

@@ -169,6 +169,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_several_kernels),
                                        cmocka_unit_test(a_filled_copy),
                                        cmocka_unit_test(casts_to_the_type_of_a_product),
-                                       cmocka_unit_test(functions_in_place_keep_the_type), cmocka_unit_test(gated_linear_units), cmocka_unit_test(shuffled_pixels)};
+                                       cmocka_unit_test(functions_in_place_keep_the_type),
+                                       cmocka_unit_test(gated_linear_units), cmocka_unit_test(shuffled_pixels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

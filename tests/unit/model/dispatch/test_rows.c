@@ -184,7 +184,8 @@ static void sums_in_the_order_of_memory(void **state)
     MAKES(PERMUTED("[3,4,5]", "[0,2,1]"), FP32, 2, "reduce forward sum fp32 3,4,5");
     MAKES(PERMUTED("[3,5,4]", "[0,1,2]"), FP32, 2, "reduce forward sum fp32 15,4,1");
 #define MIDDLE                                                                                                         \
-    CAPTURE("[3,4,5]", "[1]", "7", TENSOR("[4]", "fp32", "parameter") "," X("[3,5,4]") "," X("[3,4,5]") "," X("[3,4,5]"), \
+    CAPTURE("[3,4,5]", "[1]", "7",                                                                                     \
+            TENSOR("[4]", "fp32", "parameter") "," X("[3,5,4]") "," X("[3,4,5]") "," X("[3,4,5]"),                     \
             STEP("aten::expand", "[4]", "[5]", "") "," STEP("aten::permute", "[5]", "[6]", "\"dims\":[0,2,1]") ","     \
                 STEP("aten::mul.Tensor", "[6,2]", "[7]", ""))
     MAKES(MIDDLE, FP32, 2, "reduce forward sum:nchw fp32 3,4,5");

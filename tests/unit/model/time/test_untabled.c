@@ -261,8 +261,10 @@ static void gradients_of_few_equal_indices(void **state)
     static const struct {
         const char *call;
         double      measured_s;
-    } steps[] = {{"embedding backward index fp32 65536,65536,768", 236e-6}, {"embedding backward index fp32 40960,10240,768", 111e-6},
-                 {"embedding backward index fp32 16384,8192,768", 68e-6},   {"embedding backward index fp32 12288,3072,768", 58e-6}};
+    } steps[] = {{"embedding backward index fp32 65536,65536,768", 236e-6},
+                 {"embedding backward index fp32 40960,10240,768", 111e-6},
+                 {"embedding backward index fp32 16384,8192,768", 68e-6},
+                 {"embedding backward index fp32 12288,3072,768", 58e-6}};
     cm__limits h200 = limits;
     cm__call   equal = call_of("embedding backward index fp32 614400,10240,64"),
              forward = call_of("embedding forward index fp32 65536,65536,768");
@@ -463,7 +465,8 @@ int main(void)
         cmocka_unit_test(gradients_of_equal_indices_are_added_one_after_another),
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
         cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
-        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows), cmocka_unit_test(many_small_products),
+        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows),
+        cmocka_unit_test(many_small_products),
         cmocka_unit_test(attention_of_many_heads),
         cmocka_unit_test(memory_delivers_the_operands), cmocka_unit_test(volumes_in_32_bits),
         cmocka_unit_test(passes_and_types_of_volumes), cmocka_unit_test(tiles_of_volumes),
