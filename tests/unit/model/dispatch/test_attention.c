@@ -97,7 +97,8 @@ static void age(void **state)
     cm_device_free(a100_);
 }
 
-/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries. */
+/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries, or with heads whose width is no
+   multiple of 4. */
 static void groups_in_fp32(void **state)
 {
     (void)state;
@@ -109,7 +110,10 @@ static void groups_in_fp32(void **state)
                  {"kv_heads=2", CM_PRECISION_TF32, true},
                  {"kv_heads=2", CM_PRECISION_BF16, false},
                  {"kv_heads=2", CM_PRECISION_AMP_BF16, false},
-                 {"kv_heads=4", CM_PRECISION_FP32, false}};
+                 {"kv_heads=4", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_FP32, true},
+                 {"kv_heads=4,head_dim=28", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_BF16, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[96];
         snprintf(text, sizeof text, "llama:layers=1,hidden=64,heads=4,%s,seq=32,vocab=64,ffn=64", cases[i].heads);
@@ -151,6 +155,17 @@ static void repeated_groups(void **state)
     double      scores = 4.0 * 64 * 8 * 64 * 64, repeated = 2 * 4.0 * 64 * (8 - 2) * 64 * 128;
     double      difference = peak_of(text, CM_ATTENTION_MATH) - peak_of(text, CM_ATTENTION_FLASH);
     assert_true(fabs(difference - 4 * (scores + repeated)) < 0.02 * difference);
+}
+
+/* Heads of 26 numbers in fp32: the product saves scaled queries and keys, and the three parts of the projection stay, since
+   they are views of one tensor. With dropout a score has 9 bytes: its probability, a mask, and what is not dropped. */
+static void scaled_copies(void **state)
+{
+    (void)state;
+    const char *text = "gpt:layers=4,hidden=208,heads=8,ffn=64,seq=64,vocab=16384";
+    double      scores = 9.0 * 64 * 8 * 64 * 64, copies = 2 * 4.0 * 64 * 64 * 208;
+    double      difference = peak_of(text, CM_ATTENTION_AUTO) - peak_of(text, CM_ATTENTION_FLASH);
+    assert_true(fabs(difference - 4 * (scores + copies)) < 0.01 * difference);
 }
 
 /* A model that omits masks makes them when a compiler traces it: a causal one becomes an ordinary mask, an open one keeps
@@ -236,7 +251,7 @@ int main(void)
         cmocka_unit_test(choice),
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
-        cmocka_unit_test(repeated_groups), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(repeated_groups), cmocka_unit_test(scaled_copies), cmocka_unit_test(omitted_masks),
         cmocka_unit_test(sliding_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
