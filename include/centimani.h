@@ -461,7 +461,8 @@ typedef struct cm_device_info {
 
 typedef enum cm_quantity {
     CM_CORES, CM_CLOCK_HZ, CM_ONCHIP_WEIGHT, CM_LAUNCH_S, CM_COMPILE_S, CM_TDP_W, CM_TYPICAL_W, CM_IDLE_W,
-    CM_BYTE_J, CM_ACTIVE_W, CM_POWER_EXPONENT, CM_POWER_FLOOR, CM_POWER_HELD, CM_BURST_W, CM_GPUS, CM_QUANTITIES
+    CM_BYTE_J, CM_ACTIVE_W, CM_POWER_EXPONENT, CM_POWER_FLOOR, CM_POWER_HELD, CM_BURST_W, CM_GPUS, CM_EXPONENTIALS,
+    CM_QUANTITIES
 } cm_quantity;
 
 typedef enum cm_engine { CM_ENGINE_MATRIX, CM_ENGINE_VECTOR, CM_ENGINES } cm_engine;
@@ -750,6 +751,17 @@ typedef struct cm_alive {
 } cm_alive;
 /* Write up to `most` of the tensors that are live at a node, largest first; return how many were written. */
 int32_t cm_footprint_alive(const cm_footprint *footprint, int64_t batch, int32_t node, cm_alive *alive, int32_t most);
+
+/* One allocation of a step as the runtime makes it. born -1: before the step; dies at the number of nodes: after it. */
+typedef struct cm_stored {
+    int32_t     tensor, born, dies;
+    cm_category category;
+    double      bytes;
+} cm_stored;
+int32_t   cm_footprint_pieces(const cm_footprint *footprint);
+cm_stored cm_footprint_piece(const cm_footprint *footprint, int64_t batch, int32_t piece);
+/* Bytes that a node needs only while it runs. */
+double    cm_footprint_temporary(const cm_footprint *footprint, int64_t batch, int32_t node);
 
 cm_plan    cm_footprint_plan(const cm_footprint *footprint);    /* with every count filled in */
 cm_runtime cm_footprint_runtime(const cm_footprint *footprint);

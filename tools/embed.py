@@ -234,7 +234,8 @@ def embed_scales(out_path, calls_path, path):
                   "{0}};\n\nconst cm__feature_data cm__feature_facts = {\n"
                   f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"
                   f"    {float(tree['default']['scale'])!r}f, {float(facts['kinds_apart'])!r}f, {float(facts['joined_factor'])!r}f,\n"
-                  f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n}};\n")
+                  f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n"
+                  f"    {braced(facts['groups'].values())},\n}};\n")
 
 
 def flat(tree):

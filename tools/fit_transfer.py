@@ -18,7 +18,8 @@ other kernels in backward, and keep the prior of 1.
 
 calls: from times of the same products and attentions on several GPUs, among them the reference device, by the same
 program (AIConfigurator's tables: columns device, op, dtype, d0 to d4, latency_ms). A factor is the median of measured
-over transferred ratios to the reference device. Each half of the calls is also predicted by the other half.
+over transferred ratios to the reference device. Each half of the calls is also predicted by the other half. Attention with a
+sliding window is left out. The ratios of attention are printed by head width too, of more devices than are fitted.
 
 --write puts the factors into the profiles in data/devices. Needs numpy.
 """
@@ -44,10 +45,12 @@ REFERENCE = "nvidia-h200"
 PRIOR, NOISE, OUTLIER = 0.3, 0.08, 0.15  # standard deviations of log factors and log steps; where weights decrease
 # Kinds that only stream: their time is the bandwidth's, which the transfer rule knows.
 STREAMS = {"elementwise": 0.05, "batch_norm:nchw": 0.1, "batch_norm:nhwc": 0.1}
+LONG = 200e-6                           # s; calls whose times by head width are printed
 SHORTEST = 20e-6                        # s; shorter calls measure launch latencies
 LEAST_SHARE = 0.001                     # of the time of all steps: kinds below it are not fitted
 DEVICES = {"A100-SXM4-80GB": "nvidia-a100", "L40S": "nvidia-l40s", "RTXPRO6000-Server": "nvidia-rtx-pro-6000",
            "B200-SXM-180GB": "nvidia-b200", "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": REFERENCE}
+NOT_FITTED = {"GB200": "nvidia-gb200", "B300-SXM": "nvidia-b300", "GB300": "nvidia-gb300"}  # only their errors are printed
 KINDS = {"gemm": "gemm", "attention_causal": "attention"}
 NOT_FROM_STEPS = ("attention", "none")
 FORWARD = {"nvidia-rtx3090": ("RTX3090-24GB", "1.13")}  # forward steps in timm's table: card, version of PyTorch
@@ -238,8 +241,10 @@ def read_calls(path):
     times = collections.defaultdict(dict)
     with gzip.open(path, "rt") as file:
         for row in csv.DictReader(file):
-            if row["dtype"] == "bf16" and row["device"] in DEVICES and row["op"] in KINDS:
-                times[KINDS[row["op"]], call_text(row)][DEVICES[row["device"]]] = float(row["latency_ms"]) / 1e3
+            windowed = KINDS.get(row["op"]) == "attention" and row["d5"]
+            device = DEVICES.get(row["device"]) or NOT_FITTED.get(row["device"])
+            if row["dtype"] == "bf16" and device and row["op"] in KINDS and not windowed:
+                times[KINDS[row["op"]], call_text(row)][device] = float(row["latency_ms"]) / 1e3
     return times
 
 
@@ -251,8 +256,23 @@ def transferred(build, device, calls):
     return [float(line.split()[2]) for line in done.stdout.splitlines()]
 
 
+def print_widths(build, times):
+    """Measured over transferred time of attention by head width, of calls long enough to show the kernel alone."""
+    for device in sorted({*DEVICES.values(), *NOT_FITTED.values()} - {REFERENCE}):
+        for width in ("64", "128", "256"):
+            calls = [(text, t[REFERENCE], t[device]) for (kind, text), t in sorted(times.items())
+                     if kind == "attention" and text.split(",")[5] == width and REFERENCE in t and device in t
+                     and t[REFERENCE] >= LONG]
+            if calls:
+                made = transferred(build, device, [c[:2] for c in calls])
+                ratios = [measured / predicted for (_, _, measured), predicted in zip(calls, made, strict=True)]
+                print(f"{device:20} heads of {width:3} {len(calls):4} calls, measured over transferred "
+                      f"{statistics.median(ratios):.2f}, median error {statistics.median(abs(1 / r - 1) for r in ratios):.1%}")
+
+
 def fit_calls(given):
     times = read_calls(given.operators)
+    print_widths(given.build, times)
     for device in sorted(set(DEVICES.values()) - {REFERENCE}):
         factors = {}
         for kind in ("gemm", "attention"):

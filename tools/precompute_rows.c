@@ -67,8 +67,8 @@ static void put_limits(output *o)
             for (int r = 0; r < CM_RATES; r++) fprintf(o->text, "%a, ", l.peak[e][r]);
             fprintf(o->text, "}, ");
         }
-        fprintf(o->text, "}, %a, %a, %a, %a, %a, %a, %a},\n", l.memory_bytes_s, l.cache_bytes_s, l.cache_bytes, l.cores,
-                l.clock_hz, l.floor_s, l.tile);
+        fprintf(o->text, "}, %a, %a, %a, %a, %a, %a, %a, %a},\n", l.memory_bytes_s, l.cache_bytes_s, l.cache_bytes, l.cores,
+                l.clock_hz, l.floor_s, l.exponentials_s, l.tile);
         cm_device_free(device);
     }
     fprintf(o->text, "};\n\n");

@@ -21,6 +21,7 @@ static cm__limits smaller(const cm__limits *whole, const double factor[FACTORS])
         for (int r = 0; r < CM_RATES; r++) l.peak[e][r] *= factor[CORES] * factor[CLOCK];
     l.cores *= factor[CORES];
     l.clock_hz *= factor[CLOCK];
+    l.exponentials_s *= factor[CORES] * factor[CLOCK];
     l.memory_bytes_s *= factor[MEMORY];
     l.cache_bytes_s *= factor[CACHE];
     if (l.cache_bytes_s < l.memory_bytes_s) l.cache_bytes_s = l.memory_bytes_s; /* as in cm__limits_of() */

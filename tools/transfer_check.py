@@ -23,7 +23,8 @@ DEVICES = {"V100-PCIE-32GB": "nvidia-v100-32g", "V100": "nvidia-v100-16g", "A100
            "A100-PCIE-80GB": "nvidia-a100-80g-pcie", "A100-SXM4-80GB": "nvidia-a100-80g",
            "A100-80GB": "nvidia-a100-80g",
            "H100-SXM-80GB": "nvidia-h100", "H200-SXM-141GB": "nvidia-h200", "T4": "nvidia-t4", "L4": "nvidia-l4",
-           "P100-PCIE-16GB": "nvidia-p100", "P4": "nvidia-p4", "MI100": "amd-mi100", "MI210": "amd-mi210"}
+           "P100-PCIE-16GB": "nvidia-p100", "P4": "nvidia-p4", "B200-SXM-180GB": "nvidia-b200", "GB200": "nvidia-gb200",
+           "B300-SXM": "nvidia-b300", "GB300": "nvidia-gb300", "MI100": "amd-mi100", "MI210": "amd-mi210"}
 TYPES = {"fp16in_fp32acc": "fp16", "fp32": "fp32", "fp16": "fp16", "bf16": "bf16"}
 PASSES = {"fwd": "forward", "bwd_input": "bwd_input", "bwd_weight": "bwd_weight"}
 
@@ -59,9 +60,21 @@ def function(name):
     return lambda row, d, dtype: ("elementwise", "forward", name, dtype, d[:2])
 
 
+def windowed(batch, seq, heads, kv_heads, width, window, dtype):
+    """The call of look_back() in src/model/dispatch/matrix.c."""
+    rows, most = -(-seq // 128), -(-window // 128) + 1
+    if rows <= most:
+        return "attention", "forward", "-", dtype, [batch, seq, seq, heads, kv_heads, width, 1]
+    keys = 128 * (most * (most + 1) // 2 + (rows - most) * most) // rows
+    samples = seq // keys
+    return "attention", "forward", "-", dtype, [batch * samples, -(-seq // samples), keys, heads, kv_heads, width, 0]
+
+
 def attention(causal):
     def make(row, d, dtype):
-        batch, seq, heads, kv_heads, width = d[:5]
+        batch, seq, heads, kv_heads, width, window = d[:6]
+        if window:
+            return windowed(batch, seq, heads, kv_heads or heads, width, window, dtype)
         return "attention", "forward", "-", dtype, [batch, seq, seq, heads, kv_heads or heads, width, causal]
     return make
 
@@ -74,8 +87,6 @@ OPS = {"gemm": gemm, "linear": lambda row, d, t: ("gemm", "forward", "nt-bias", 
 
 
 def call_of(row):
-    if row["op"].startswith("attention") and row["d5"] not in ("", "0"):
-        return None  # sliding-window attention, which no call supports
     if row["op"] not in OPS or row["dtype"] not in TYPES or row["pass"] not in PASSES or row["device"] not in DEVICES:
         return None
     sizes = [int(row[f"d{i}"] or 0) for i in range(7)]
@@ -93,7 +104,8 @@ def read(folder, shortest):
                     break
                 call = call_of(row)
                 if call and float(row["latency_ms"]) >= shortest:
-                    key = (row["source"], row["op"], row["pass"], row["dtype"])
+                    in_window = row["op"].startswith("attention") and row["d5"] not in ("", "0")
+                    key = (row["source"], row["op"] + "_window" * in_window, row["pass"], row["dtype"])
                     found[DEVICES[row["device"]]][key].append((call, float(row["latency_ms"])))
     return found
 
@@ -119,14 +131,14 @@ def main():
     options = parser.parse_args()
     if options.crossed:
         DEVICES.update({"V100-PCIE-32GB": DEVICES["V100"], "V100": DEVICES["V100-PCIE-32GB"]})
-    print(f"{'device':22} {'source':15} {'operator':18} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} "
+    print(f"{'device':22} {'source':15} {'operator':23} {'pass':11} {'type':5} {'rows':>5} {'error':>7} {'bias':>7} "
           f"{'p90':>7}")
     for device, groups in sorted(read(options.folder, options.shortest).items()):
         errors, n = 0, 0
         for (source, op, phase, _), rows in sorted(groups.items()):
             kept = rows[::max(1, -(-len(rows) // options.most))]
             for c in check(options.program, device, kept):
-                print(f"{device:22} {source:15} {op:18} {phase:11} {c['dtype']:5} {c['n']:5} {c['mape']:7.1%} "
+                print(f"{device:22} {source:15} {op:23} {phase:11} {c['dtype']:5} {c['n']:5} {c['mape']:7.1%} "
                       f"{c['bias']:+7.1%} {c['p90']:7.1%}")
                 errors, n = errors + c["mape"], n + 1
         print(f"{device:22} mean over {n} operators: {errors / n:.1%}\n")

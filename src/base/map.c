@@ -71,7 +71,8 @@ bool cm__map_put(cm__map *map, cm__span key, int32_t value)
 
 cm__span cm__span_of(const char *text) { return (cm__span){text, strlen(text)}; }
 
+/* Most texts differ in their first letter. */
 bool cm__span_is(cm__span span, const char *text)
 {
-    return same(span, cm__span_of(text));
+    return (!span.length || *span.text == *text) && same(span, cm__span_of(text));
 }

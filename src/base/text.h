@@ -3,7 +3,11 @@
 #ifndef CM_BASE_TEXT_H
 #define CM_BASE_TEXT_H
 
+#include <string.h>
 #include "base/map.h"
+
+/* Most texts differ in their first letter. */
+static inline bool cm__same_text(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
 /* Parse an integer without leading or trailing characters. False: not an integer, or out of range. */
 bool cm__parse_int(cm__span text, int64_t *value);

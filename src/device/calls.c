@@ -141,14 +141,21 @@ static void work_conv3d(const cm__call *c, double *flop, double *bytes)
     *bytes = (n * in * product(c->sizes + CM__CONV3D_D, 3) + n * out * pixels + weights) * cm__call_element(c, 0);
 }
 
-/* Backward has five products, forward two, and twice as many operands. A causal mask halves the work. */
+double cm__attention_scores(const cm__call *c)
+{
+    double all = cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS) * cm__size(c, CM__ATTENTION_Q) *
+                 cm__size(c, CM__ATTENTION_KV);
+    return c->sizes[CM__ATTENTION_CAUSAL] ? all / 2 : all;
+}
+
+/* Backward has five products, forward two, and twice as many operands. */
 static void work_attention(const cm__call *c, double *flop, double *bytes)
 {
     double batch = cm__size(c, CM__ATTENTION_BATCH), queries = cm__size(c, CM__ATTENTION_Q),
            keys = cm__size(c, CM__ATTENTION_KV), heads = cm__size(c, CM__ATTENTION_HEADS),
-           width = cm__size(c, CM__ATTENTION_WIDTH), scores = batch * heads * queries * keys;
+           width = cm__size(c, CM__ATTENTION_WIDTH);
     double passes = c->pass == CM__PASS_FORWARD ? 1 : 2.5, streams = c->pass == CM__PASS_FORWARD ? 1 : 2;
-    *flop = 4 * scores * width * passes / (c->sizes[CM__ATTENTION_CAUSAL] ? 2 : 1);
+    *flop = 4 * cm__attention_scores(c) * width * passes;
     *bytes = 2 * streams * batch * width * (queries * heads + keys * cm__size(c, CM__ATTENTION_KV_HEADS)) *
              cm__call_element(c, 0);
 }

@@ -56,6 +56,8 @@ int  cm__pass_find(const char *name); /* -1: none */
 
 /* FLOP of one call, and its memory traffic with cold caches. */
 void cm__call_work(const cm__call *call, double *flop, double *bytes);
+/* Scores that an attention computes; a causal mask halves them. */
+double cm__attention_scores(const cm__call *call);
 
 /* Bytes per element of operand `index` (the last type applies to all further operands), or of the result: -1. */
 double cm__call_element(const cm__call *call, int index);

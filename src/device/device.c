@@ -189,7 +189,7 @@ cm_number cm_device_reserve(const cm_device *device, cm_runtime runtime, const c
 {
     const char *name = cm_runtime_name(runtime);
     for (int32_t i = 0; name && i < device->n_reserve; i++)
-        if (strcmp(device->reserve[i].runtime, name) == 0 && strcmp(device->reserve[i].what, what) == 0)
+        if (cm__same_text(device->reserve[i].runtime, name) && cm__same_text(device->reserve[i].what, what))
             return device->reserve[i].size_bytes;
     return unknown;
 }

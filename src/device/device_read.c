@@ -21,6 +21,7 @@ static const struct {
     [CM_LAUNCH_S] = {NULL, "launch"},
     [CM_COMPILE_S] = {NULL, "compile"},
     [CM_GPUS] = {NULL, "gpus"},
+    [CM_EXPONENTIALS] = {NULL, "exponentials"},
     [CM_TDP_W] = {"power", "tdp"},
     [CM_TYPICAL_W] = {"power", "typical"},
     [CM_IDLE_W] = {"power", "idle"},
@@ -281,6 +282,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->step_s = cm__number_at(x, "step_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
+    e->row_s = cm__number_at(x, "row_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);
     e->engines = cm__number_at(x, "engines", sources);

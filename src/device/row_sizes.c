@@ -26,25 +26,31 @@ void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
     }
 }
 
-#define TOGETHER 16 /* rows whose places are found once for all columns */
-
-static void unpack_some(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
+/* Returns false if a size has more than 31 bits. */
+static bool unpack_wide(const uint8_t *const from[CM__ROWS_TOGETHER], int at, int width, int32_t *sizes)
 {
-    const uint8_t *from[TOGETHER];
-    for (int r = 0; r < count; r++) from[r] = t->sizes + (size_t)rows[r] * t->row_bytes;
-    for (int i = 0, at = 0, columns = columns_of(t); i < columns; i++, sizes += apart) {
-        int width = t->widths[i];
-        for (int r = 0; width == 1 && r < count; r++) sizes[r] = from[r][at];
-        for (int r = 0; width == 2 && r < count; r++) sizes[r] = two_bytes(from[r] + at);
-        for (int r = 0; width > 2 && r < count; r++) sizes[r] = (int64_t)number_at(from[r] + at, width);
-        at += width;
+    uint64_t bits = 0;
+    for (int r = 0; r < CM__ROWS_TOGETHER; r++) {
+        uint64_t number = number_at(from[r] + at, width);
+        sizes[r] = (int32_t)number;
+        bits |= number;
     }
+    return bits >> 31 == 0;
 }
 
-void cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int count, int64_t *sizes, size_t apart)
+bool cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int32_t sizes[][CM__ROWS_TOGETHER])
 {
-    for (int first = 0; first < count; first += TOGETHER)
-        unpack_some(t, rows + first, count - first < TOGETHER ? count - first : TOGETHER, sizes + first, apart);
+    const uint8_t *from[CM__ROWS_TOGETHER];
+    bool           narrow = true;
+    for (int r = 0; r < CM__ROWS_TOGETHER; r++) from[r] = t->sizes + (size_t)rows[r] * t->row_bytes;
+    for (int i = 0, at = 0, columns = columns_of(t); i < columns; i++) {
+        int width = t->widths[i];
+        for (int r = 0; width == 1 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = from[r][at];
+        for (int r = 0; width == 2 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = (int32_t)two_bytes(from[r] + at);
+        if (width > 2) narrow &= unpack_wide(from, at, width, sizes[i]);
+        at += width;
+    }
+    return narrow;
 }
 
 static bool fits(uint64_t number, int width) { return width == sizeof number || number >> 8 * width == 0; }
@@ -80,6 +86,17 @@ int32_t cm__row_find(const cm__kernel_table *t, const int64_t *sizes)
     int32_t row = t->sorted ? bisect(t, wanted) : 0;
     while (!t->sorted && row < t->n_rows && memcmp(row_at(t, row), wanted, t->row_bytes) != 0) row++;
     return row < t->n_rows && memcmp(row_at(t, row), wanted, t->row_bytes) == 0 ? row : -1;
+}
+
+int32_t cm__row_with_product(const cm__kernel_table *t, int64_t wanted)
+{
+    int            first = t->widths[0], second = t->widths[1];
+    const uint8_t *from = t->sizes;
+    for (int32_t row = 0; row < t->n_rows; row++, from += t->row_bytes) {
+        int64_t outer = (int64_t)number_at(from, first), inner = (int64_t)number_at(from + first, second), product;
+        if (outer > 0 && !__builtin_mul_overflow(outer, inner, &product) && product == wanted) return row;
+    }
+    return -1;
 }
 
 static uint8_t width_of(uint64_t number)

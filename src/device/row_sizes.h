@@ -16,14 +16,19 @@
 /* The sizes of one row. */
 void cm__row_unpack(const cm__kernel_table *table, int32_t row, int64_t *sizes);
 
-/* The sizes of several rows: the first size of each of them, then the second one from sizes[apart] on, and so on. */
-void cm__rows_unpack(const cm__kernel_table *table, const uint16_t *rows, int count, int64_t *sizes, size_t apart);
+/* The sizes of CM__ROWS_TOGETHER rows: the first size of each of them, then the second one, and so on. Returns false if
+   a size has more than 31 bits; then they are not all set. */
+#define CM__ROWS_TOGETHER 16
+bool cm__rows_unpack(const cm__kernel_table *table, const uint16_t *rows, int32_t sizes[][CM__ROWS_TOGETHER]);
 
 /* Writes sizes as a row of a table. Returns false if one of them has more bytes than its column: no row is equal. */
 bool cm__row_pack(const cm__kernel_table *table, const int64_t *sizes, uint8_t *row);
 
 /* The first row with these sizes; -1: none. Rows of sorted tables are found by bisection. */
 int32_t cm__row_find(const cm__kernel_table *table, const int64_t *sizes);
+
+/* The first row whose first size is positive and whose first two sizes have this product; -1: none. */
+int32_t cm__row_with_product(const cm__kernel_table *table, int64_t product);
 
 /* Stores the sizes of all rows, none of them negative. The table's operator and number of rows are given. */
 void cm__rows_pack(cm__ctx *ctx, cm__kernel_table *table, const int64_t *sizes);

@@ -73,8 +73,9 @@ static noreturn void unexpected(cursor *c, const char *wanted)
 
 static bool accept(cursor *c, const char *text)
 {
-    size_t length = strlen(text);
     skip_blanks(c);
+    if (c->at == c->end || *c->at != *text) return false; /* mostly */
+    size_t length = strlen(text);
     if ((size_t)(c->end - c->at) < length || memcmp(c->at, text, length) != 0) return false;
     if (text[0] >= 'a' && peek_word(c).length != length) return false; /* "order" is not "or" */
     c->at += length;

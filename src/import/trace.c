@@ -242,12 +242,23 @@ static void note_clone(cm__trace *t, const cm__trace_op *o)
                      cloned ? CM__INTS(CM_ATTR_IN_PLACE, 1) : CM__INTS(CM_ATTR_KEEPS_RESULT, 1));
 }
 
+/* A function in place keeps the type of the tensor that it changes: bf16 += fp32 is bf16. */
+static void keep_type(cm__trace *t, const cm__trace_op *o)
+{
+    if (o->n_in < 2 || o->n_out < 1 || o->in[0] < 0 || o->out[0] < 0) return;
+    int32_t into = t->tensors[o->in[0]].here, made = t->tensors[o->out[0]].here;
+    int32_t producer = made < 0 ? -1 : cm__t(t->g, made)->producer;
+    if (into < 0 || into == made || producer < 0 || cm__class(&t->g->nodes[producer]) != CM_CLASS_ELEMENTWISE) return;
+    cm__t(t->g, made)->like = 1 + into;
+}
+
 void cm__trace_translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
 {
     bool    aten = strncmp(o->full, "aten::", 6) == 0;
     int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
     cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
     if (row >= 0 && attempt(t, &rows[row], o)) {
+        if (o->in_place) keep_type(t, o);
         if (o->in_place) write_back(t, o);
         if (o->in_place) note_clone(t, o);
         return;

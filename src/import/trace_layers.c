@@ -81,9 +81,44 @@ void cm__aten_grouped_product(cm__trace *t, const cm__trace_op *o, int op)
     t->g->plain = true;
     int32_t apart[] = {rows, cm__trace_shape(t, 3, dims)};
     int32_t factors[] = {cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), apart, 2, NULL, 0), matrices};
-    int32_t joined[] = {cm__emit(t->g, op, cm__trace_name(t, o), factors, 2, NULL, 0), cm__trace_shape(t, 2, y->dims)};
+    const cm__attr grouped = CM__INTS(CM_ATTR_GROUPED, 1);
+    int32_t joined[] = {cm__emit(t->g, op, cm__trace_name(t, o), factors, 2, &grouped, 1),
+                        cm__trace_shape(t, 2, y->dims)};
     cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), joined, 2, NULL, 0));
     t->g->plain = plain;
+}
+
+/* [x, |x|^2, 1], or of the second operand [-2 x, 1, |x|^2]: the order does not change what it takes. */
+static int32_t with_squares(cm__trace *t, const cm__trace_op *o, int32_t x, bool second)
+{
+    int32_t  last = cm__t(t->g, x)->rank - 1, two = cm__constant_scalar(t->g, "two", CM_FP32, 2);
+    cm_dtype dtype = cm__t(t->g, x)->dtype;
+    cm_dim   dims[CM__RANK_MAX];
+    memcpy(dims, cm__t(t->g, x)->dims, (size_t)(last + 1) * sizeof *dims);
+    dims[last] = cm__fixed(1);
+    cm__attr sum[] = {CM__INTS(CM_ATTR_KEEPDIMS, 1), CM__INTS(CM_ATTR_AXES, last)}, axis = CM__INTS(CM_ATTR_AXIS, last);
+    int32_t  squares = cm__emit(t->g, CM_OP_POW, cm__trace_name(t, o), (int32_t[]){x, two}, 2, NULL, 0);
+    int32_t  norms = cm__emit(t->g, CM_OP_REDUCE_SUM, cm__trace_name(t, o), &squares, 1, sum, 2);
+    int32_t  ones = cm__leaf(t->g, "ones", CM_ROLE_CONSTANT, dtype, last + 1, dims);
+    if (second) x = cm__emit(t->g, CM_OP_MUL, cm__trace_name(t, o), (int32_t[]){x, two}, 2, NULL, 0);
+    return cm__emit(t->g, CM_OP_CONCAT, cm__trace_name(t, o), (int32_t[]){x, norms, ones}, 3, &axis, 1);
+}
+
+/* _euclidean_dist(a [..., M, D], b [..., N, D]): the root of a product of points with two columns more
+   (ATen/native/Distance.cpp). */
+void cm__aten_distance(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t a = cm__trace_need(t, o, 0), b = cm__trace_need(t, o, 1), rank = cm__t(t->g, b)->rank;
+    int64_t perm[CM__RANK_MAX];
+    if (rank < 2 || cm__t(t->g, a)->rank != rank)
+        cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "distances between points of %d dimensions", rank);
+    a = with_squares(t, o, a, false);
+    b = with_squares(t, o, b, true);
+    for (int32_t i = 0; i < rank; i++) perm[i] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    cm__attr turned = {.key = CM_ATTR_PERM, .count = rank, .ints = perm};
+    b = cm__emit(t->g, CM_OP_TRANSPOSE, cm__trace_name(t, o), &b, 1, &turned, 1);
+    const cm__attr root = CM__INTS(CM_ATTR_DISTANCE, 1);
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, 2, &root, 1));
 }
 
 /* ---- windows ---------------------------------------------------------------------------------------------------- */

@@ -261,10 +261,10 @@ void cm__aten_embedding_bag(cm__trace *t, const cm__trace_op *o, int op)
     if (y->rank != 2 || indices->rank != 1 || !cm__dim_div(indices->dims[0], dims[0], &dims[1]))
         cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "bags of several sizes");
     cm__attr first = CM__INTS(CM_ATTR_AXIS, 0);
-    cm__attr sum[] = {CM__INTS(CM_ATTR_KEEPDIMS, 0), CM__INTS(CM_ATTR_AXES, 1)};
+    cm__attr sum[] = {CM__INTS(CM_ATTR_KEEPDIMS, 0), CM__INTS(CM_ATTR_AXES, 1), CM__INTS(CM_ATTR_INSIDE, 1)};
     int32_t  rows[] = {cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, &first, 1), cm__trace_shape(t, 3, dims)};
     int32_t  bags = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), rows, 2, NULL, 0);
-    cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_REDUCE_SUM, cm__trace_name(t, o), &bags, 1, sum, 2));
+    cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_REDUCE_SUM, cm__trace_name(t, o), &bags, 1, sum, 3));
 }
 
 void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o, op, cm__trace_int(t, o, "dim", 0)); }

@@ -18,11 +18,14 @@ struct cm_predictor {
     cm__step_model     model;
     cm__loading        loading;
     cm__timed         *at_power[POWERS]; /* NULL: not timed yet */
-    cm__timed         *timed;
-    int32_t           *order; /* of the calls as last timed; NULL: not sorted yet */
+    cm__timed         *timed; /* of the last batch size */
+    int64_t            batch; /* 0: none was timed yet */
+    const int32_t     *order; /* of the calls as last sorted; NULL: not sorted since they were timed */
     struct {
-        cm__timed *timed; /* NULL: none */
-        bool      *done;  /* for each call */
+        cm__timed     *timed;   /* NULL: none */
+        bool          *done;    /* for each call */
+        const double  *least_s; /* of all runs of each call: a lower bound */
+        const int32_t *order;   /* in which calls are timed */
     } begun[POWERS]; /* powers of two of which only some calls are timed */
 };
 
@@ -142,6 +145,7 @@ static cm_status predict_at(cm_predictor *p, int64_t batch, void (*time)(cm_pred
     *info = cm__prediction_begin(p->device, &p->options, batch);
     p->order = NULL;
     time(p, batch);
+    p->batch = batch;
     cm__step_finish(&p->model, p->timed, info);
     cm__loading_add(&p->loading, info);
     p->ctx->diag = NULL;
@@ -175,36 +179,58 @@ static int bucket_of(double time_s)
     return above < 0 ? 0 : above < BUCKETS ? (int)above : BUCKETS - 1;
 }
 
-/* The calls as last timed, slowest first. */
-static const int32_t *by_time(cm_predictor *p)
+/* What the time of a call's runs, in proportion to that at the last batch size, is above a lower bound. */
+static int bucket_of_gain(const cm_predictor *p, const double *least_s, double scale, int32_t i)
 {
-    const cm__dispatch *d = p->model.calls;
-    int32_t             next[BUCKETS] = {0}; /* first the number of calls, then the place of the next one */
-    if (p->order) return p->order;
-    int32_t *order = cm__alloc_unset(p->ctx, (size_t)d->n_calls + 1, sizeof *order);
-    for (int32_t i = 0; i < d->n_calls; i++) next[bucket_of(p->timed[i].time_s * d->runs[i])]++;
-    for (int32_t b = BUCKETS - 1, before = 0, count; b >= 0; b--, before += count) count = next[b], next[b] = before;
-    for (int32_t i = 0; i < d->n_calls; i++) order[next[bucket_of(p->timed[i].time_s * d->runs[i])]++] = i;
-    return p->order = order;
+    return bucket_of(fmax(0, scale * p->timed[i].time_s * p->model.calls->runs[i] - least_s[i]));
 }
 
-/* Times calls until they take longer than `most_s`; false: all of them do not. A lower clock only makes them longer. */
+/* The calls with most to gain first. */
+static const int32_t *by_gain(const cm_predictor *p, const double *least_s, double scale)
+{
+    int32_t  count = p->model.calls->n_calls;
+    int32_t  next[BUCKETS] = {0}; /* first the number of calls, then the place of the next one */
+    int32_t *order = cm__alloc_unset(p->ctx, (size_t)count + 1, sizeof *order);
+    for (int32_t i = 0; i < count; i++) next[bucket_of_gain(p, least_s, scale, i)]++;
+    for (int32_t b = BUCKETS - 1, before = 0, calls; b >= 0; b--, before += calls) calls = next[b], next[b] = before;
+    for (int32_t i = 0; i < count; i++) order[next[bucket_of_gain(p, least_s, scale, i)]++] = i;
+    return order;
+}
+
+/* Finds lower bounds of the times of all calls, and the order in which they are timed. Without bounds, the order is the
+   same for all powers. */
+static void begin(cm_predictor *p, int power)
+{
+    const cm__dispatch *d = p->model.calls;
+    size_t              count = (size_t)d->n_calls;
+    bool                bounds = cm__timer_bounds(p->model.timer);
+    double              batch = (double)((int64_t)1 << power);
+    double             *least_s = cm__alloc_array(p->ctx, count + 1, sizeof *least_s);
+    for (int32_t i = 0; bounds && i < d->n_calls; i++)
+        least_s[i] = d->runs[i] * cm__step_least_call(&p->model, batch, i);
+    if (!p->order || bounds) p->order = by_gain(p, least_s, p->batch ? batch / (double)p->batch : 0);
+    p->begun[power].timed = cm__alloc_unset(p->ctx, count, sizeof *p->begun[power].timed);
+    p->begun[power].least_s = least_s;
+    p->begun[power].order = p->order;
+    p->begun[power].done = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].done);
+}
+
+/* Times calls until all surely take longer than `most_s`; false: they do not. Calls that are not timed yet count with
+   their lower bounds. A lower clock only makes them longer. */
 static bool takes_longer(cm_predictor *p, int power, double most_s)
 {
     const cm__dispatch *d = p->model.calls;
-    const int32_t      *order = by_time(p);
     size_t              count = (size_t)d->n_calls;
     double              sum_s = 0;
-    if (!p->begun[power].done) {
-        p->begun[power].timed = cm__alloc_unset(p->ctx, count, sizeof *p->begun[power].timed);
-        p->begun[power].done = cm__alloc_array(p->ctx, count, sizeof *p->begun[power].done);
-    }
+    if (!p->begun[power].done) begin(p, power);
+    const double *least_s = p->begun[power].least_s;
+    for (size_t i = 0; i < count; i++) sum_s += least_s[i];
     for (size_t i = 0; i < count && !(sum_s > most_s); i++) {
-        int32_t    call = order[i];
+        int32_t    call = p->begun[power].order[i];
         cm__timed *t = &p->begun[power].timed[call];
         if (!p->begun[power].done[call]) *t = cm__step_time_call(&p->model, (double)((int64_t)1 << power), call);
         p->begun[power].done[call] = true;
-        sum_s += d->runs[call] * (t->time_s + t->launches * p->model.gap_s);
+        sum_s += d->runs[call] * (t->time_s + t->launches * p->model.gap_s) - least_s[call];
     }
     return sum_s > most_s;
 }

@@ -100,7 +100,9 @@ def main():
     print(f"# PyTorch {torch.__version__}")
     with tempfile.TemporaryDirectory() as folder:
         for name, options in (("resnet18", ["--batch", "8"]), ("gpt2", ["--batch", "4", "--seq", "256"]),
-                              ("resnet50", ["--batch", "64", "--precision", "fp32"])):
+                              ("resnet50", ["--batch", "64", "--precision", "fp32"]),
+                              ("resnet50", ["--batch", "64", "--runtime", "torch-compile"]),
+                              ("llama2-7b", ["--batch", "2", "--precision", "bf16", "--recompute", "full"])):
             test(sys.argv[1], pathlib.Path(folder), name, options)
     print(f"1..{count}")
     return 1 if failed or not count else 0

@@ -41,7 +41,7 @@ static inline answer ask_trained(const char *profile, const char *model, cm_trai
     cm_device       *device;
     cm_prediction   *prediction;
     cm_totals        totals;
-    o.precision = CM_PRECISION_BF16;
+    if (o.precision == CM_PRECISION_DEFAULT) o.precision = CM_PRECISION_BF16;
     o.optimizer = CM_OPTIMIZER_SGD;
     write_file("chip.json", profile);
     assert_int_equal(cm_device_load(file_named("chip.json"), &device, &a.diag), CM_OK);

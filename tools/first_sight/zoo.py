@@ -75,8 +75,22 @@ def placed(b, n, token, seq):
     return torch.where(torch.arange(seq) < n, token, 0).repeat(b, 1).int()
 
 
+def heard(frames, tokens, seq):
+    """A spectrum without padding, and a text that begins with the places of its sound."""
+    return lambda config: (lambda b: {"input_ids": placed(b, tokens, 31999, seq), "labels": ids(b, seq),
+                                      "input_features": torch.zeros(b, 128, frames),
+                                      "input_features_mask": torch.ones(b, frames, dtype=torch.int32)})
+
+
 SMALL = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 2048, "vocab_size": 32000}
 GROUPED = {**SMALL, "num_key_value_heads": 4}
+WINDOWED = {**GROUPED, "head_dim": 64, "sliding_window": 256}
+T5GEMMA2 = {"encoder": {"text_config": WINDOWED, "vision_config": {"hidden_size": 384, "num_hidden_layers": 4,
+    "num_attention_heads": 6, "intermediate_size": 1536}, "boi_token_index": 31998, "eoi_token_index": 31997,
+    "image_token_index": 31999}, "decoder": WINDOWED, "image_token_index": 31999, "eoi_token_index": 31997}
+QWEN3_ASR = {"audio_config": {"encoder_layers": 6, "encoder_attention_heads": 8, "encoder_ffn_dim": 2048,
+    "d_model": 512, "output_dim": 768, "downsample_hidden_size": 240}, "text_config": {**GROUPED, "head_dim": 64,
+    "model_type": "qwen3"}, "audio_token_id": 31999, "timestamp_token_id": 31998, "pad_token_id": 0, "eos_token_id": 2}
 # Name: configuration, model, what the configuration says, inputs.
 TRANSFORMERS = {
     "llama": ("LlamaConfig", "LlamaForCausalLM", GROUPED, language(1024)),
@@ -381,6 +395,63 @@ TRANSFORMERS = {
         "intermediate_size": 2560, "num_hidden_layers": 8}, language(256)),
     "roberta-prenorm-causal": ("RobertaPreLayerNormConfig", "RobertaPreLayerNormForCausalLM", {"num_hidden_layers": 6,
         "is_decoder": True, "vocab_size": 32000}, language(448)),
+    "data2vec-audio-ctc": ("Data2VecAudioConfig", "Data2VecAudioForCTC", {"num_hidden_layers": 8, "mask_time_prob": 0.0,
+        "layerdrop": 0.0, "pad_token_id": 31}, spoken(64000, 40)),
+    "qwen2-moe": ("Qwen2MoeConfig", "Qwen2MoeForCausalLM", {**GROUPED, "num_hidden_layers": 4,
+        "moe_intermediate_size": 384, "shared_expert_intermediate_size": 1536, "num_experts": 16}, language(768)),
+    "helium-tags": ("HeliumConfig", "HeliumForTokenClassification", {**GROUPED, "head_dim": 64, "pad_token_id": 0,
+        "num_labels": 9}, language(512)),
+    "mistral-answers": ("MistralConfig", "MistralForQuestionAnswering", {**GROUPED, "num_hidden_layers": 8,
+        "sliding_window": 512}, answered(1024)),
+    "axk2-class": ("AXK2Config", "AXK2ForSequenceClassification", {**SMALL, "num_hidden_layers": 4,
+        "num_key_value_heads": 12, "moe_intermediate_size": 384, "n_routed_experts": 16, "num_experts_per_tok": 4,
+        "q_lora_rank": 256, "index_topk": 256, "index_head_dim": 64, "index_n_heads": 8, "pad_token_id": 0,
+        "bos_token_id": 1, "eos_token_id": 2}, classified(640)),
+    "timeseries-mixer-class": ("PatchTSMixerConfig", "PatchTSMixerForTimeSeriesClassification", {"context_length": 512,
+        "patch_length": 16, "patch_stride": 16, "num_input_channels": 12, "d_model": 128, "num_layers": 8,
+        "mode": "mix_channel", "num_targets": 5}, lambda c: (lambda b: {"past_values": torch.zeros(b, 512, 12),
+        "target_values": torch.zeros(b, dtype=torch.int64)})),
+    "yoso-answers": ("YosoConfig", "YosoForQuestionAnswering", {"num_hidden_layers": 8}, answered(512)),
+    "hubert-ctc": ("HubertConfig", "HubertForCTC", {"num_hidden_layers": 8, "mask_time_prob": 0.0, "layerdrop": 0.0,
+        "pad_token_id": 31}, spoken(80000, 48)),
+    "gemma4-words": ("Gemma4TextConfig", "Gemma4ForCausalLM", {**WINDOWED,
+        "vocab_size_per_layer_input": 32000, "hidden_size_per_layer_input": 128}, language(1024)),
+    "t5gemma2-tags": ("T5Gemma2Config", "T5Gemma2ForTokenClassification", {**T5GEMMA2, "num_labels": 9},
+        lambda c: (lambda b: {"input_ids": ids(b, 384), "decoder_input_ids": ids(b, 384), "labels": ids(b, 384)})),
+    "xlm-roberta-xl-class": ("XLMRobertaXLConfig", "XLMRobertaXLForSequenceClassification", {"hidden_size": 1280,
+        "num_hidden_layers": 8, "num_attention_heads": 20, "intermediate_size": 5120, "vocab_size": 64000},
+        classified(256)),
+    "gpt-neo-tags": ("GPTNeoConfig", "GPTNeoForTokenClassification", {"hidden_size": 768, "num_layers": 8,
+        "num_heads": 12, "attention_types": [[["global", "local"], 4]], "num_labels": 9}, language(512)),
+    "t5gemma2": ("T5Gemma2Config", "T5Gemma2ForConditionalGeneration", T5GEMMA2, lambda c: (lambda b: {
+        "input_ids": ids(b, 512), "decoder_input_ids": ids(b, 128), "labels": ids(b, 128)})),
+    "flaubert-answers": ("FlaubertConfig", "FlaubertForQuestionAnswering", {"emb_dim": 768, "n_layers": 8,
+        "n_heads": 12}, answered(512)),
+    "qwen3-asr-tags": ("Qwen3ASRConfig", "Qwen3ASRForTokenClassification", {**QWEN3_ASR, "num_labels": 64},
+        heard(500, 65, 160)),
+    "blip2": ("Blip2Config", "Blip2ForConditionalGeneration", {"vision_config": {"hidden_size": 768,
+        "intermediate_size": 3072, "num_hidden_layers": 8, "num_attention_heads": 12}, "qformer_config": {
+        "num_hidden_layers": 6, "encoder_hidden_size": 768}, "text_config": {"num_hidden_layers": 8},
+        "image_token_index": 50271}, lambda c: (lambda b: {"pixel_values": torch.zeros(b, 3, 224, 224),
+        "input_ids": placed(b, 32, 50271, 96), "labels": ids(b, 96)})),
+    "cohere-compass": ("CohereCompassTextConfig", "CohereCompassForCausalLM", {**GROUPED, "sliding_window": 256,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"] * 2, "rope_parameters": {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [12, 10, 10]},
+        "full_attention": None}, "bos_token_id": 1, "eos_token_id": 2}, language(896)),
+    "eurobert-tags": ("EuroBertConfig", "EuroBertForTokenClassification", {**GROUPED, "num_hidden_layers": 8,
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "num_labels": 17}, language(768)),
+    "qwen3-asr": ("Qwen3ASRConfig", "Qwen3ASRForConditionalGeneration", QWEN3_ASR, heard(1000, 130, 224)),
+    "data2vec-text-tags": ("Data2VecTextConfig", "Data2VecTextForTokenClassification", {"num_hidden_layers": 8,
+        "num_labels": 9}, language(320)),
+    "apertus-tags": ("ApertusConfig", "ApertusForTokenClassification", {**GROUPED, "num_labels": 13}, language(640)),
+    "prophetnet-causal": ("ProphetNetConfig", "ProphetNetForCausalLM", {"hidden_size": 768, "num_decoder_layers": 6,
+        "num_decoder_attention_heads": 12, "decoder_ffn_dim": 3072, "is_decoder": True, "is_encoder_decoder": False,
+        "add_cross_attention": False}, language(256)),
+    "deberta-answers": ("DebertaConfig", "DebertaForQuestionAnswering", {"num_hidden_layers": 8, "vocab_size": 32000,
+        "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}, answered(384)),
+    "plbart-class": ("PLBartConfig", "PLBartForSequenceClassification", {"d_model": 768, "encoder_layers": 6,
+        "decoder_layers": 6, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}, lambda c: (lambda b: {
+        "input_ids": placed(b, 1, 2, 512), "labels": torch.zeros(b, dtype=torch.int64)})),
 }
 CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute their loss only where asked
 

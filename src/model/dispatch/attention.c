@@ -3,7 +3,8 @@
  * attention.c - which attention implementation a runtime uses.
  *
  * PyTorch runs one fused kernel unless the user asks for "math", or none fits: its flash kernel takes 16-bit operands
- * only, and its memory-efficient one takes as many heads of keys as of queries only (sdp_utils.cpp). PyTorch has fused
+ * only, and its memory-efficient one takes as many heads of keys as of queries only, whose width in fp32 is a multiple
+ * of 4 (sdp_utils.cpp). PyTorch has fused
  * attention since 2.0 of March 2023, and FlashAttention 2 since 2.2 of January 2024. Megatron-LM chooses among three:
  *
  *     one kernel of Transformer Engine   on devices with fp8 units, which it was made for
@@ -12,6 +13,11 @@
  *
  * and the first of them in every release from 2023 on that the user names. Fused attention needs operands of at most 16
  * bits. The recompute setting does not change the choice; otherwise turning recomputation on could increase memory.
+ *
+ * PyTorch's scaled_dot_product_attention() takes a sliding window as a mask, which transformers passes as soon as the
+ * sequence is longer than the window (masking_utils.py). The kernel then computes all scores, those after a query as
+ * well, and takes as many heads of keys as of queries. FlashAttention 2 and Transformer Engine's kernels take the size
+ * of the window and skip blocks outside of it.
  */
 #include "model/dispatch/attention.h"
 
@@ -43,6 +49,16 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
     return !has_units(device, CM_RATE_BF16) || cm__facts_of(g).most_keys <= FUSED_SOFTMAX_KEYS;
 }
 
+#define ALIGNED 4 /* numbers in fp32 that PyTorch's memory-efficient kernel reads at once (minimum_gemm_alignment()) */
+
+static bool is_unaligned(const cm_graph *g, const cm_node *n)
+{
+    const cm_tensor *q = cm__in(g, n, 0);
+    cm_dim           width = q->dims[q->rank - 1];
+    int64_t          heads = q->rank == 4 ? 1 : cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
+    return !width.per_batch && heads > 0 && width.fixed / heads % ALIGNED != 0;
+}
+
 static bool is_traced(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
     return cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE && g->attention == CM_ATTENTION_AUTO && !cm__has(n, 3);
@@ -53,14 +69,24 @@ bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runti
     bool old = g->software && g->software < FUSED_SINCE, by_node = cm__is_pytorch(runtime) && !old;
     if (!by_node || g->attention != CM_ATTENTION_AUTO) return math;
     if (cm__attention_masked(g, n, runtime)) return false;
-    /* No fused kernel of PyTorch takes an open mask, or grouped queries in fp32. */
+    /* No fused kernel of PyTorch takes an open mask, or in fp32 grouped queries or heads of any width. */
     bool open = g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0);
-    return open || (cm__in(g, n, 0)->dtype == CM_FP32 && cm__attention_grouped(g, n));
+    return open || (cm__in(g, n, 0)->dtype == CM_FP32 && (cm__attention_grouped(g, n) || is_unaligned(g, n)));
+}
+
+int64_t cm__attention_window(const cm_graph *g, const cm_node *n)
+{
+    int64_t window = cm__attr_int(n, CM_ATTR_WINDOW, 0);
+    if (window <= 0 || !cm__attr_int(n, CM_ATTR_CAUSAL, 0) || cm__has(n, 3)) return 0;
+    const cm_tensor *q = cm__in(g, n, 0), *k = cm__in(g, n, 1);
+    cm_dim           queries = q->dims[q->rank - 2], keys = k->dims[k->rank - 2];
+    return !queries.per_batch && cm__dim_same(queries, keys) && keys.fixed > window ? window : 0;
 }
 
 bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
-    return g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0);
+    if (g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0)) return true;
+    return cm__is_pytorch(runtime) && g->attention != CM_ATTENTION_FLASH && cm__attention_window(g, n) > 0;
 }
 
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)

@@ -12,9 +12,12 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
 
 /* What a runtime makes of one attention. A model that a compiler traces may make masks that it omits otherwise: an open
    one, which masks nothing, is broadcast along the keys, and no fused kernel takes it; a causal one is an ordinary
-   mask, and keys that several heads share are then repeated for each of them. */
+   mask, as a sliding window is in PyTorch, and keys that several heads share are then repeated for each of them. */
 bool cm__attention_unfused(const cm_graph *g, const cm_node *attention, cm_runtime runtime, bool math);
 bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
+
+/* Tokens that each query looks back, itself included, if the sequence is longer than that; 0: all before it. */
+int64_t cm__attention_window(const cm_graph *g, const cm_node *attention);
 
 /* The kernel's name in the variant of a call, if it is another than the one that the runtime chooses today; otherwise
    "". */

@@ -271,6 +271,8 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     memset(call->sizes, 0, sizeof call->sizes);
     for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
         double size = cm__poly_at(&sized->sizes[i], batch);
-        call->sizes[i] = size > 0 && size < 9e18 ? (int64_t)(size + 0.5) : 0;
+        size = size > 0 ? size : 0;
+        size = size < 9e18 ? size : 0;
+        call->sizes[i] = (int64_t)(size + 0.5);
     }
 }

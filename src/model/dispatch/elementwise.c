@@ -181,12 +181,16 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
         cm__call_extreme_grad(d, node);
         return;
     }
+    if (forward->op == CM_OP_GLU) { /* a thread reads a gradient and writes both halves */
+        cm__call_over(d, node, "glu_grad", dy, -1, dy);
+        return;
+    }
     if (forward->op == CM_OP_REDUCE_VAR) cm__call_mean(d, node);
     for (const char *const *f = kernels_of(n, forward); *f; f++) {
         if (truth(d, node, *f, y)) continue;
         bool         product = by_operand(d, n, forward, y), scaled = by_number(d, n, forward);
-        cm__function m = {*f, dy, product ? n->inputs[1] : -1, !product && !scaled && cm__has(n, 1) ? n->inputs[1] : -1,
-                          y, cast ? dy : y};
+        bool         beside = !product && !scaled && cm__has(n, 1) && strcmp(*f, "copy") != 0;
+        cm__function m = {*f, dy, product ? n->inputs[1] : -1, beside ? n->inputs[1] : -1, y, cast ? dy : y};
         if (scaled && strcmp(*f, "mul") == 0) m.function = "scale";
         if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
                                                 cm_tensor_elements(cm__t(d->g, y)));

@@ -18,16 +18,20 @@ static cm_poly last_but(const cm_tensor *t, int32_t back)
     return t->rank > 2 + back ? cm__poly_dim(t->dims[t->rank - 1 - back]) : cm__poly_const(1);
 }
 
+/* Kernels have one size of windows. An image of one column is a signal, which is as good as a row. */
 static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm__window *w)
 {
+    cm_poly width = last_but(x, 0);
+    bool    column = x->rank == 4 && width.c[0] == 1 && cm__poly_at(&width, 1) == 1;
+    int32_t axis = w->dims - 1 - column;
     c.sizes[CM__POOL_N] = cm__poly_dim(x->dims[0]);
     c.sizes[CM__POOL_C] = x->rank > 4 ? cm__poly_product(x->dims + 1, x->rank - 3) : cm__poly_dim(x->dims[1]);
-    c.sizes[CM__POOL_H] = last_but(x, 1);
-    c.sizes[CM__POOL_W] = last_but(x, 0);
+    c.sizes[CM__POOL_H] = last_but(x, !column);
+    c.sizes[CM__POOL_W] = last_but(x, column);
     /* a window that reaches beyond the padded image ends with it */
-    double pad = (double)w->pad_begin[w->dims - 1], reach = c.sizes[CM__POOL_W].c[0] + 2 * pad;
-    c.sizes[CM__POOL_WINDOW] = cm__poly_const(fmin((double)w->kernel[w->dims - 1], reach));
-    c.sizes[CM__POOL_STRIDE] = cm__poly_const(fmin((double)w->stride[w->dims - 1], reach));
+    double pad = (double)w->pad_begin[axis], reach = c.sizes[CM__POOL_W].c[0] + 2 * pad;
+    c.sizes[CM__POOL_WINDOW] = cm__poly_const(fmin((double)w->kernel[axis], reach));
+    c.sizes[CM__POOL_STRIDE] = cm__poly_const(fmin((double)w->stride[axis], reach));
     c.sizes[CM__POOL_PAD] = cm__poly_const(pad);
     cm__dispatch_add(d, node, &c);
 }
@@ -55,6 +59,7 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
         return;
     }
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, 2, NULL, &w);
+    cm__call_in_rows(d, node, n->inputs[0]);
     cm__pass pass = (n == forward) == sums ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, "im2col:nchw", image->dtype, false), image, &w);
 }
@@ -162,6 +167,6 @@ void cm__dispatch_unfold_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    cm__call_map(d, node, "copy:strided", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
+    cm__call_map(d, node, "unfold_grad", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
                  cm_tensor_elements(cm__in(d->g, n, 0)));
 }

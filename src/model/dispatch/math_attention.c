@@ -6,14 +6,18 @@
  * is copied back into the layout of tokens. Under context parallelism a device has a share of the queries, and all
  * keys.
  */
+#include "base/text.h"
 #include "model/dispatch/rules.h"
 #include "model/time/factors.h"
 
 typedef struct scores {
     cm_poly  batch, queries, keys, width; /* batch: samples times heads */
     cm_dtype dtype;
-    bool     causal, dropout, fused; /* fused: scale, mask and softmax run as one kernel */
+    bool     masked, causal, dropout, fused; /* fused: scale, mask and softmax run as one kernel */
+    bool     safe; /* fp32 in eager PyTorch: queries and keys are scaled, and masked rows become zero */
 } scores;
+
+#define SAFE_SINCE 2025 /* PyTorch 2.5 of October 2024 has _safe_softmax() */
 
 static scores scores_of(const cm__dispatch *d, const cm_node *forward)
 {
@@ -28,8 +32,11 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .keys = cm__poly_dim(k->dims[k->rank - 2]),
                     .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), apart ? 1 : 1.0 / (double)given),
                     .dtype = q->dtype,
+                    .masked = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0 || cm__has(forward, 3),
                     .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
                     .fused = d->runtime == CM_RUNTIME_MEGATRON,
+                    .safe = d->runtime == CM_RUNTIME_TORCH_EAGER && q->dtype == CM_FP32 &&
+                            (!d->g->software || d->g->software >= SAFE_SINCE),
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
 }
 
@@ -50,6 +57,39 @@ static void over(cm__dispatch *d, int32_t node, const scores *s, const char *fun
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
     c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
     cm__dispatch_add(d, node, &c);
+}
+
+static void scale(cm__dispatch *d, int32_t node, const scores *s, cm_poly rows)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", s->dtype, false);
+    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_mul(cm__poly_mul(s->batch, rows), s->width));
+}
+
+/* Queries and keys are scaled by the root of the factor, or else scores by the factor. */
+static void scale_operands(cm__dispatch *d, int32_t node, const scores *s)
+{
+    if (!s->safe) return;
+    scale(d, node, s, s->queries);
+    scale(d, node, s, s->keys);
+}
+
+static void scale_scores(cm__dispatch *d, int32_t node, const scores *s)
+{
+    if (!s->safe && !s->fused) over(d, node, s, "scale");
+}
+
+/* Rows that are masked completely are found, and their probabilities become zero. */
+static void clear_masked(cm__dispatch *d, int32_t node, const scores *s)
+{
+    cm_poly        rows = cm__poly_mul(s->batch, s->queries);
+    cm__sized_call found = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", s->dtype, false),
+                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", s->dtype, false),
+                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", s->dtype, false);
+    cm__join(found.dtype, sizeof found.dtype, cm_dtype_name(s->dtype), ">", cm_dtype_name(CM_BOOL), NULL);
+    cm__call_two(d, node, found, cm__poly_const(1), cm__poly_mul(rows, s->keys));
+    all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    cm__call_two(d, node, all, rows, s->keys);
+    cm__call_two(d, node, choose, rows, s->keys);
 }
 
 static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
@@ -102,10 +142,12 @@ static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores
 
 static void attend(cm__dispatch *d, int32_t node, const scores *s)
 {
+    scale_operands(d, node, s);
     product(d, node, s, "nt", s->queries, s->keys, s->width);
-    if (!s->fused) over(d, node, s, "scale");
-    if (!s->fused && s->causal) over(d, node, s, "add");
+    scale_scores(d, node, s);
+    if (!s->fused && s->masked) over(d, node, s, "add");
     softmax(d, node, s, CM__PASS_FORWARD);
+    if (s->safe) clear_masked(d, node, s);
     if (s->dropout) over(d, node, s, "dropout");
     product(d, node, s, "nn", s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
@@ -117,9 +159,10 @@ static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
     product(d, node, s, "nt", s->queries, s->keys, s->width);    /* gradient of the probabilities */
     if (s->dropout) over(d, node, s, "dropout_grad");
     softmax(d, node, s, CM__PASS_BACKWARD);
-    if (!s->fused) over(d, node, s, "scale");
+    scale_scores(d, node, s);
     product(d, node, s, "nn", s->queries, s->width, s->keys);    /* gradient of the queries */
     product(d, node, s, "tn", s->keys, s->width, s->queries);    /* gradient of the keys */
+    scale_operands(d, node, s);
 }
 
 void cm__dispatch_math(cm__dispatch *d, int32_t node)

@@ -136,7 +136,8 @@ static void as_matrix(cm__dispatch *d, int32_t node, int32_t tensor)
 
 /* Inductor adds the bias of a product in 32 bits where the result is read, if all that reads it is elementwise and
    backward does not need it (unfuse_bias_add_to_pointwise in torch/_inductor/fx_passes/post_grad.py). The product
-   without a bias may be split along its inner dimension. In 16 bits it keeps the bias (keep_addmm_fused_for_half_dtypes). */
+   without a bias may be split along its inner dimension. In 16 bits it keeps its bias: recorded steps run the same
+   kernels with a bias as eager ones. */
 static bool adds_bias_later(const cm__dispatch *d, const cm_node *gemm)
 {
     const cm_graph *g = d->g;
@@ -225,14 +226,40 @@ static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
     return s;
 }
 
+#define EXPERTS_MOST 4096 /* that are listed one by one; no model has as many */
+
+/* PyTorch's _grouped_mm has a kernel for all experts in bf16 only. In other types it multiplies the rows of one expert
+   after another (_grouped_mm_fallback in ATen/native/GroupedMMUtils.h). */
+static void products(cm__dispatch *d, int32_t node, const cm_node *forward, const char *variant, cm_dtype dtype,
+                     const cm_poly sizes[CM__GEMM_SIZES])
+{
+    double  experts = cm__poly_at(&sizes[CM__GEMM_BATCH], 1);
+    bool    loop = cm__attr_find(forward, CM_ATTR_GROUPED) && dtype != CM_BF16 && cm__is_pytorch(d->runtime) &&
+                experts <= EXPERTS_MOST;
+    cm_poly one[CM__GEMM_SIZES] = {cm__poly_const(1), sizes[1], sizes[2], sizes[3]};
+    for (double i = 0; i < (loop ? experts : 1); i++) cm__call_product(d, node, variant, dtype, loop ? one : sizes);
+}
+
+/* Distances are the roots of a product, which is clamped to zero before. Their gradient is divided by them, except
+   where they are zero. All of it runs in place. */
+static void roots(cm__dispatch *d, int32_t node, bool backward)
+{
+    static const char *const kernels[2][4] = {{"clip", "sqrt", NULL}, {"div", "compare", "where", NULL}};
+    const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t                  y = backward ? n->inputs[0] : n->outputs[0];
+    if (!cm__attr_find(forward, CM_ATTR_DISTANCE)) return;
+    for (const char *const *k = kernels[backward]; *k; k++) cm__call_over(d, node, *k, y, -1, y);
+}
+
 void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
 {
     static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
     const cm_node           *n = cm__node(d, node);
     stacked                  s = stacked_of(d, n);
     for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
-    cm__call_product(d, node, variants[is_transposed(d, n->inputs[0])][is_transposed(d, n->inputs[1])],
-                     cm__in(d->g, n, 0)->dtype, (cm_poly[]){s.batch, s.m, s.n, s.k});
+    products(d, node, n, variants[is_transposed(d, n->inputs[0])][is_transposed(d, n->inputs[1])],
+             cm__in(d->g, n, 0)->dtype, (cm_poly[]){s.batch, s.m, s.n, s.k});
+    roots(d, node, false);
 }
 
 /* The gradient of a is a product with b^T, that of b one with a^T. */
@@ -243,12 +270,13 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     bool           of_first = n->inputs[1] == forward->inputs[1];
     as_stack(d, node, n->inputs[0]);
+    if (of_first) roots(d, node, true);
     if (of_first)
-        cm__call_product(d, node, is_transposed(d, forward->inputs[1]) ? "nn" : "nt", dtype,
-                         (cm_poly[]){s.batch, s.m, s.k, s.n});
+        products(d, node, forward, is_transposed(d, forward->inputs[1]) ? "nn" : "nt", dtype,
+                 (cm_poly[]){s.batch, s.m, s.k, s.n});
     else
-        cm__call_product(d, node, is_transposed(d, forward->inputs[0]) ? "nn" : "tn", dtype,
-                         (cm_poly[]){s.batch, s.k, s.n, s.m});
+        products(d, node, forward, is_transposed(d, forward->inputs[0]) ? "nn" : "tn", dtype,
+                 (cm_poly[]){s.batch, s.k, s.n, s.m});
 }
 
 /* ---- attention -------------------------------------------------------------------------------------------------- */
@@ -293,6 +321,21 @@ static void attention_variant(const cm__dispatch *d, const cm_node *forward, dou
     cm__join(text, CM__CALL_TEXT, kernel, *kernel && *kind ? "-" : "", kind, NULL);
 }
 
+/* A kernel that skips blocks outside a sliding window computes, for each block of queries, the blocks of keys that the
+   window touches. The same work and operands as samples of that many tokens which attend to each other. */
+static void look_back(cm__sized_call *c, int64_t tokens, int64_t window)
+{
+    const int64_t block = 128; /* queries and keys of FlashAttention's and cuDNN's blocks with heads up to 128 wide */
+    int64_t       rows = (tokens + block - 1) / block, most = (window + block - 1) / block + 1;
+    if (rows <= most) return;
+    int64_t blocks = most * (most + 1) / 2 + (rows - most) * most, keys = block * blocks / rows;
+    int64_t samples = tokens / keys;
+    c->sizes[CM__ATTENTION_BATCH] = cm__poly_scale(c->sizes[CM__ATTENTION_BATCH], (double)samples);
+    c->sizes[CM__ATTENTION_Q] = cm__poly_const((double)((tokens + samples - 1) / samples));
+    c->sizes[CM__ATTENTION_KV] = cm__poly_const((double)keys);
+    c->sizes[CM__ATTENTION_CAUSAL] = cm__poly_const(0);
+}
+
 static void attend(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -314,6 +357,8 @@ static void attend(cm__dispatch *d, int32_t node)
     c.sizes[CM__ATTENTION_WIDTH] = width;
     c.sizes[CM__ATTENTION_CAUSAL] =
         cm__poly_const(cm__attr_int(forward, CM_ATTR_CAUSAL, 0) && !masked);
+    int64_t window = masked ? 0 : cm__attention_window(d->g, forward);
+    if (window) look_back(&c, k->dims[k->rank - 2].fixed, window);
     cm__dispatch_add(d, node, &c);
 }
 

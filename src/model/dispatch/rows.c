@@ -167,6 +167,7 @@ void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, "mean"); 
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    if (cm__attr_find(n, CM_ATTR_INSIDE)) return;
     bool places = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
     reduce_as(d, node, places ? "argmax" : reduction_name(n->op)); /* the kernel that also finds places is slower */
 }
@@ -268,28 +269,53 @@ static void join(runs *r, cm_dim dim, bool kept)
     }
 }
 
-/* x is summed to the shape of y, which was broadcast: its dimensions are the last ones of x, or 1. */
-static runs runs_of(const cm_tensor *x, const cm_tensor *y, bool channels_last)
+/* The tensor's dimensions from the outermost in memory to the innermost. Those along which numbers are repeated stay
+   where they are. */
+static void in_memory(const cm__dispatch *d, int32_t tensor, int32_t order[CM__RANK_MAX])
 {
-    runs r = {.count = 0};
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
     for (int32_t i = 0; i < x->rank; i++) {
-        int32_t from = channels_last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i, at = from - (x->rank - y->rank);
-        join(&r, x->dims[from], at >= 0 && cm__dim_same(x->dims[from], y->dims[at]));
+        int32_t at = i;
+        for (; at > 0 && strides[i] > 0 && strides[order[at - 1]] < strides[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
     }
+}
+
+static runs runs_of(const cm__dispatch *d, int32_t tensor, const bool kept[CM__RANK_MAX])
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    runs             r = {.count = 0};
+    int32_t          order[CM__RANK_MAX];
+    in_memory(d, tensor, order);
+    for (int32_t i = 0; i < x->rank; i++) join(&r, x->dims[order[i]], kept[order[i]]);
     return r;
+}
+
+/* More than three runs: rows are summed if the innermost run is, and columns otherwise. */
+static void several_runs(const runs *r, cm_poly sizes[3])
+{
+    bool rows = !r->kept[r->count - 1];
+    for (int32_t i = 0; i < 3; i++) sizes[i] = cm__poly_const(1);
+    for (int32_t i = 0; i < r->count; i++) {
+        cm_poly *into = &sizes[!r->kept[i] ? 1 : !rows && i == r->count - 1 ? 2 : 0];
+        *into = cm__poly_mul(*into, r->size[i]);
+    }
 }
 
 /* Sums a gradient over broadcast dimensions. */
 static void sum_of_runs(cm__dispatch *d, int32_t node, const runs *r)
 {
-    cm_poly one = cm__poly_const(1), all = one;
+    cm_poly one = cm__poly_const(1), sizes[3];
     bool    first = r->count && r->kept[0];
-    for (int32_t i = 0; i < r->count; i++) all = cm__poly_mul(all, r->size[i]);
-    if (r->count == 3 && !first) reduction(d, node, "sum:nchw", r->size[0], r->size[1], r->size[2]);
+    if (r->count > 3) {
+        several_runs(r, sizes);
+        reduction(d, node, "sum", sizes[0], sizes[1], sizes[2]);
+    } else if (r->count == 3 && !first) reduction(d, node, "sum:nchw", r->size[0], r->size[1], r->size[2]);
     else if (r->count == 3) reduction(d, node, "sum", r->size[0], r->size[1], r->size[2]);
     else if (r->count == 2 && first) reduction(d, node, "sum", r->size[0], r->size[1], one);
     else if (r->count == 2) reduction(d, node, "sum", one, r->size[0], r->size[1]);
-    else reduction(d, node, "sum", one, all, one);
+    else reduction(d, node, "sum", one, r->count ? r->size[0] : one, one);
 }
 
 #define SECTOR_BYTES 32 /* that an access of a GPU moves at least */
@@ -322,18 +348,15 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
-    bool             last = x->rank >= 3 && cm__strides_channels_last(d->strides, n->inputs[0]);
-    cm_dim           dims[CM__RANK_MAX];
-    cm_tensor        channels = {.rank = x->rank, .dims = dims};
-    for (int32_t i = 0; i < x->rank; i++) dims[i] = cm__fixed(1);
-    if (x->rank > 1) dims[1] = x->dims[1];
+    bool             bias = cm__class(forward) == CM_CLASS_CONV && x->rank >= 3, kept[CM__RANK_MAX];
+    for (int32_t i = 0; i < x->rank; i++) kept[i] = bias ? i == 1 : is_kept(x, y, i);
     double crossed = crossed_bytes(d, n->inputs[0], y), copied = 2.0 * (double)cm_dtype_size(x->dtype);
     if (crossed > 0) { /* timed as a copy of as many bytes */
         cm__call_map(d, node, "copy", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
                      cm__poly_scale(cm_tensor_elements(x), crossed / copied));
         return;
     }
-    runs r = runs_of(x, cm__class(forward) == CM_CLASS_CONV && x->rank >= 3 ? &channels : y, last);
+    runs r = runs_of(d, n->inputs[0], kept);
     sum_of_runs(d, node, &r);
 }
 

@@ -94,6 +94,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .batch = (double)batch,
                               .section_s = cm__value_or(e->section_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
+                              .row_s = cm__value_or(e->row_s, 0),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .older = older_software(step, e),
                               .fill = fmax(1, cm__value_or(e->fill, 1)),

@@ -44,6 +44,7 @@ typedef struct cm__job {
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
     double           edge_bytes_s;                    /* full bandwidth of that memory */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
+    double           row_s;                           /* of each row of a layer's weights; 0: none */
     double           older;                           /* step time with the asked software over today's */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; otherwise 1 */
@@ -117,13 +118,15 @@ void   cm__job_use_operator_rates(cm__job *job);
 /* The largest batch whose whole step fits one chip; 0: not even one sample. */
 int64_t cm__job_largest(const cm__job *job);
 /* The same if only each layer's input is stored and the rest is recomputed in backward. The weights are divided over
-   a pipeline of `chips` chips; chips 0: weights are streamed through one chip. */
+   a pipeline of `chips` chips; chips 0: weights are streamed through one chip, and inputs of layers may leave it. */
 int64_t       cm__job_largest_recomputed(const cm__job *job, int32_t chips);
 /* Bytes of weights and gradients per chip that do not fit the chip beside the activations of a micro-batch, and are
    copied from and to the streaming memory instead; 0: all fit. */
 double        cm__job_spilled_bytes(const cm__job *job, int32_t chips, int64_t micro_batch);
 /* Bytes of the inputs of all layers of a micro-batch. */
 double        cm__job_layer_input_bytes(const cm__job *job, int64_t micro_batch);
+/* The part of them that a chip through which weights are streamed does not hold beside its largest layer. */
+double        cm__job_inputs_out_bytes(const cm__job *job, int64_t micro_batch);
 /* The largest micro-batch if weights and gradients may be spilled; 0: the activations of one sample do not fit. */
 int64_t       cm__job_largest_spilled(const cm__job *job, int32_t chips);
 /* Memory use per chip with recomputation, on `chips` chips (0: weights are streamed through one chip), with what is

@@ -99,7 +99,8 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
 }
 
 /* A layer hands its result on in the type of products. The inputs of 40 layers, 51,200 x 5,120 numbers each, with which
-   a CS-2 trained (Emani et al. 2024, Table III), are 21 GB of its 40 in 16 bits and 42 in 32. */
+   a CS-2 trained (Emani et al. 2024, Table III), are 21 GB of its 40 in 16 bits and 42 in 32, part of which would have
+   to leave the wafer. */
 static cm_poly handed_on(const cm_graph *g, const cm_node *n)
 {
     cm_precision p = cm_graph_precision(g);
@@ -149,26 +150,34 @@ static double kept_bytes(const cm__recomputed *h, int32_t chips)
     return chips ? (h->bytes[CM_CATEGORY_WEIGHTS_BIASES] + h->bytes[CM_CATEGORY_GRADIENTS]) / chips : 0;
 }
 
-/* The inputs of all layers, and the results of the largest one. */
-static double activation_bytes(const cm__recomputed *h, int64_t batch)
+static double largest_layer_bytes(const cm__recomputed *h, int64_t batch)
 {
-    double layer_bytes = 0;
-    for (int32_t i = 0; i < h->n_layers; i++)
-        layer_bytes = fmax(layer_bytes, cm__poly_at(&h->layers[i], (double)batch));
-    return cm__poly_at(&h->entry, (double)batch) + layer_bytes;
+    double bytes = 0;
+    for (int32_t i = 0; i < h->n_layers; i++) bytes = fmax(bytes, cm__poly_at(&h->layers[i], (double)batch));
+    return bytes;
 }
 
-/* As many micro-batches are in flight as there are chips. Each chip stores its share of the layers for all of them. */
+static double entry_bytes(const cm__recomputed *h, int64_t batch) { return cm__poly_at(&h->entry, (double)batch); }
+
+static double activation_bytes(const cm__recomputed *h, int64_t batch)
+{
+    return entry_bytes(h, batch) + largest_layer_bytes(h, batch);
+}
+
+/* As many micro-batches are in flight as there are chips. Each chip stores its share of the layers for all of them. A
+   chip through which weights are streamed may send the inputs of layers out until backward reads them. */
 static bool fits_recomputed(const cm__job *j, int64_t batch, const void *user)
 {
     const holding *of = user;
-    return kept_bytes(of->recomputed, of->chips) + activation_bytes(of->recomputed, batch) <= j->near_bytes;
+    double         layer = largest_layer_bytes(of->recomputed, batch);
+    if (!of->chips) return layer <= j->near_bytes;
+    return kept_bytes(of->recomputed, of->chips) + entry_bytes(of->recomputed, batch) + layer <= j->near_bytes;
 }
 
-/* What weights and gradients exceed the chip by, if they may leave it; at most all of them. */
-static double spilled_bytes(double kept, double activations, double near_bytes)
+/* What exceeds the chip and may leave it, at most `movable`. */
+static double spilled_bytes(double movable, double rest, double near_bytes)
 {
-    return fmin(kept, fmax(0, kept + activations - near_bytes));
+    return fmin(movable, fmax(0, movable + rest - near_bytes));
 }
 
 static double on_chip_capacity(const cm_memory_use *use, const cm_device *device)
@@ -180,16 +189,16 @@ static double on_chip_capacity(const cm_memory_use *use, const cm_device *device
 }
 
 /* A category that does not depend on the batch size counts in the memory where the profile places it. */
-static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double kept,
+static void add_levels(const cm__recomputed *h, const cm_device *device, double share, double kept, double movable,
                        cm_memory_use *use)
 {
-    double activations = use->categories[CM_CATEGORY_INPUT_OUTPUT];
-    double spilled = spilled_bytes(kept, activations, on_chip_capacity(use, device));
+    double on_chip_bytes = kept + use->categories[CM_CATEGORY_INPUT_OUTPUT];
+    double spilled = spilled_bytes(movable, on_chip_bytes - movable, on_chip_capacity(use, device));
     use->shortfall_bytes = 0;
     for (int32_t l = 0; l < use->n_levels; l++) {
         cm_level_use *level = &use->levels[l];
         bool          on_chip = cm_device_memory(device, level->memory)->place == CM_PLACE_ON_CHIP;
-        level->used_bytes = on_chip ? kept + activations - spilled : 0;
+        level->used_bytes = on_chip ? on_chip_bytes - spilled : 0;
         for (cm_category c = 0; c < CM_CATEGORIES && !on_chip; c++)
             if (cm_device_placement(device, c).memory == level->memory) level->used_bytes += share * h->bytes[c];
         if (cm_device_placement(device, CM_CATEGORY_ALGORITHM).memory == level->memory) level->used_bytes += spilled;
@@ -201,7 +210,7 @@ static void add_levels(const cm__recomputed *h, const cm_device *device, double 
 void cm__recomputed_use(const cm__recomputed *h, const cm_footprint *one_chip, int32_t chips, int64_t micro_batch,
                   cm_memory_use *use)
 {
-    double share = chips > 1 ? 1.0 / chips : 1;
+    double share = chips > 1 ? 1.0 / chips : 1, kept = kept_bytes(h, chips);
     cm_footprint_at(one_chip, micro_batch, use);
     use->peak_bytes = 0;
     for (cm_category c = 0; c < CM_CATEGORIES; c++) {
@@ -210,7 +219,7 @@ void cm__recomputed_use(const cm__recomputed *h, const cm_footprint *one_chip, i
         use->peak_bytes += use->categories[c];
     }
     use->reserved_bytes = use->peak_bytes;
-    add_levels(h, one_chip->device, share, kept_bytes(h, chips), use);
+    add_levels(h, one_chip->device, share, kept, chips ? kept : entry_bytes(h, micro_batch), use);
 }
 
 static const cm__recomputed *recomputed_of(const cm__job *j)
@@ -233,7 +242,13 @@ double cm__job_spilled_bytes(const cm__job *j, int32_t chips, int64_t micro_batc
 
 double cm__job_layer_input_bytes(const cm__job *j, int64_t micro_batch)
 {
-    return cm__poly_at(&recomputed_of(j)->entry, (double)micro_batch);
+    return entry_bytes(recomputed_of(j), micro_batch);
+}
+
+double cm__job_inputs_out_bytes(const cm__job *j, int64_t micro_batch)
+{
+    const cm__recomputed *h = recomputed_of(j);
+    return spilled_bytes(entry_bytes(h, micro_batch), largest_layer_bytes(h, micro_batch), j->near_bytes);
 }
 
 static bool fits_spilled(const cm__job *j, int64_t batch, const void *user)

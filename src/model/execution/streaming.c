@@ -4,15 +4,16 @@
  *
  * Forward streams a layer's weights in. Backward streams them in again while the gradients go out; the update runs
  * where the weights are stored. A layer takes its arithmetic time plus the longer of its stream and its latency, part
- * of which overlaps with the arithmetic. If the activations of the whole batch do not fit, only layer inputs are stored
- * and the rest is recomputed. If these do not fit either, the batch is divided into micro-batches, each of which
- * streams the weights again.
+ * of which overlaps with the arithmetic. The latency grows with the rows of its weights, which follow each other.
+ * If the activations of the whole batch do not fit, only layer inputs are stored and the rest is recomputed. What does
+ * not fit of these leaves the chip in forward and comes back in backward, beside the weights. If the largest layer does
+ * not fit, the batch is divided into micro-batches, each of which streams the weights again.
  */
 #include <math.h>
 #include "model/execution/execution.h"
 
 typedef struct layer {
-    double  compute_s, in_bytes, out_bytes;
+    double  compute_s, in_bytes, out_bytes, rows;
     int32_t block;
     uint8_t phase;
     bool    weights;
@@ -29,6 +30,19 @@ static double weights_in(const cm__job *j, const cm_node *n)
     return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
+/* Rows of the weight matrices that a node reads: one for each of their inputs. */
+static double rows_in(const cm__job *j, const cm_node *n)
+{
+    double rows = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] < 0) continue;
+        const cm_tensor *t = cm__t(j->g, n->inputs[i]);
+        if ((t->role != CM_ROLE_PARAMETER && t->role != CM_ROLE_CAST) || t->rank < 2) continue;
+        rows += cm__tensor_elements_at(j->g, n->inputs[i], 1) / (double)t->dims[0].fixed;
+    }
+    return rows;
+}
+
 static double gradients_out(const cm__job *j, const cm_node *n)
 {
     double numbers = 0;
@@ -43,7 +57,7 @@ static double gradients_out(const cm__job *j, const cm_node *n)
 static double layer_s(const cm__job *j, const layer *l)
 {
     double stream = j->single_operator ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
-    return j->older * hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
+    return j->older * hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s + l->rows * j->row_s) : 0);
 }
 
 /* A repeated block of the model is one layer; outside blocks, every node with weights starts one. */
@@ -51,6 +65,26 @@ static bool begins(const layer *l, const cm_node *n, bool weights)
 {
     if (n->phase != l->phase) return true;
     return n->block >= 0 ? n->block != l->block : weights && (l->weights || l->block >= 0);
+}
+
+/* A layer before its first node. The input of a repeated block goes out in forward and comes in again in backward, as
+   far as it is not kept on the chip. */
+static layer begin(const cm_node *n, double input_out_bytes)
+{
+    layer  l = {.block = n->block, .phase = n->phase};
+    double moved = n->block >= 0 ? input_out_bytes : 0;
+    if (n->phase == CM_FORWARD) l.out_bytes = moved;
+    else l.in_bytes = moved;
+    return l;
+}
+
+/* Mean over the repeated blocks. */
+static double input_out_bytes(const cm__job *j, int64_t micro_batch)
+{
+    int32_t blocks = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++)
+        if (j->g->nodes[i].block >= blocks) blocks = j->g->nodes[i].block + 1;
+    return blocks ? cm__job_inputs_out_bytes(j, micro_batch) / blocks : 0;
 }
 
 void cm__execution_streaming(const cm__job *j, cm__run *r)
@@ -68,6 +102,7 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
                  j->device->info.id);
     if (j->micro_batch > 0 && j->micro_batch < most) most = j->micro_batch;
     double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
+    double  moved = again ? input_out_bytes(j, (int64_t)size) : 0;
     layer   now = {.block = -1};
     int32_t first = 0;
     r->micro_batch = (int64_t)size;
@@ -81,10 +116,11 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
             cm__run_spread(r, first, i, micros * layer_s(j, &now));
             layers += now.weights;
             first = i;
-            now = (layer){.block = n->block, .phase = n->phase};
+            now = begin(n, moved);
         }
         now.compute_s += node;
         now.in_bytes += in;
+        now.rows += rows_in(j, n);
         now.out_bytes += out;
         now.weights = now.weights || in > 0 || out > 0;
         r->node_s[i] = node;

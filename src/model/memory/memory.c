@@ -151,6 +151,15 @@ static cm_poly repeated(const cm_graph *g, const cm_node *n)
     return extra;
 }
 
+/* Queries and keys are scaled before the product, which saves the copies; the originals stay with the values if they
+   are views of one tensor. */
+static cm_poly scaled(const cm_graph *g, const cm_node *n)
+{
+    const cm_tensor *q = cm__in(g, n, 0), *k = cm__in(g, n, 1), *v = cm__in(g, n, 2);
+    if (q->dtype != CM_FP32 || q->storage != v->storage || cm__attention_grouped(g, n)) return cm__poly_const(0);
+    return cm__poly_add(cm_tensor_bytes(q), cm_tensor_bytes(k));
+}
+
 /* Unfused attention stores its scores. */
 static void add_scores(cm_footprint *f)
 {
@@ -163,7 +172,8 @@ static void add_scores(cm_footprint *f)
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
         cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n));
-        if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, repeated(g, n));
+        cm_poly copies = cm__poly_add(repeated(g, n), scaled(g, n));
+        if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, copies);
         f->pieces[f->n_pieces++] =
             (cm__piece){bytes, n->outputs[0], i, reader_of_scores(g, i), CM_CATEGORY_INPUT_OUTPUT};
     }
@@ -478,4 +488,17 @@ int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, c
         insert_alive(alive, &count, most, (cm_alive){x->tensor, x->category, bytes});
     }
     return count;
+}
+
+int32_t cm_footprint_pieces(const cm_footprint *f) { return f->n_pieces; }
+
+cm_stored cm_footprint_piece(const cm_footprint *f, int64_t batch, int32_t piece)
+{
+    const cm__piece *x = &f->pieces[piece];
+    return (cm_stored){x->tensor, x->born, x->dies, x->category, fmax(0, cm__poly_at(&x->bytes, (double)batch))};
+}
+
+double cm_footprint_temporary(const cm_footprint *f, int64_t batch, int32_t node)
+{
+    return cm__temporary_at(cm__temporary_of(f, node), (double)batch);
 }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/dispatch/fusing.h"
 #include "model/step/loading.h"
 #include "model/time/factors.h"
@@ -12,7 +13,8 @@
 static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, const char *what)
 {
     for (int32_t i = 0; device && i < device->n_host; i++)
-        if (strcmp(device->host[i].what, what) == 0 && strcmp(device->host[i].runtime, cm_runtime_name(runtime)) == 0)
+        if (cm__same_text(device->host[i].what, what) &&
+            cm__same_text(device->host[i].runtime, cm_runtime_name(runtime)))
             return &device->host[i];
     return NULL;
 }

@@ -193,13 +193,27 @@ static void take_sparse(const cm__step_model *m, const cm__call *call, cm__timed
 }
 
 /* Calibration with real steps gives a factor for each kind of units. */
+static double calibrated(const cm__step_model *m, const cm__call *call)
+{
+    bool matrix = cm__call_kinds[call->op].engine == CM_ENGINE_MATRIX;
+    return scale_of(matrix ? &m->device->calibration.matrix : &m->device->calibration.vector);
+}
+
+double cm__step_least_call(const cm__step_model *m, double batch, int32_t i)
+{
+    cm__call call;
+    if (m->sparse && m->sparse[i]) return 0;
+    cm__call_at(&m->calls->calls[i], batch, &call);
+    cm__timed least = cm__timer_least(m->timer, &call);
+    return calibrated(m, &call) * least.time_s + least.launches * m->gap_s;
+}
+
 cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t i)
 {
     cm__call call;
     cm__call_at(&m->calls->calls[i], batch, &call);
     cm__timed timed = cm__timer_time(m->timer, &call);
-    bool      matrix = cm__call_kinds[call.op].engine == CM_ENGINE_MATRIX;
-    timed.time_s *= scale_of(matrix ? &m->device->calibration.matrix : &m->device->calibration.vector);
+    timed.time_s *= calibrated(m, &call);
     if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed);
     return timed;
 }

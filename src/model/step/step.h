@@ -74,6 +74,8 @@ cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *model,
 
 /* The time of one call, and of each call, at the full clock. */
 cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t call);
+/* A lower bound of the time of one call and the gaps behind its kernels, which is found faster than the time; 0: none. */
+double cm__step_least_call(const cm__step_model *m, double batch, int32_t call);
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed);
 typedef struct cm__throttled {
     double clock;     /* as a fraction of the full clock */

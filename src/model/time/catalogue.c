@@ -5,11 +5,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 
 /* ---- families ---------------------------------------------------------------------------------------------------- */
-
-/* Most texts differ in their first letter. */
-static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
 /* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
 static int kernel_kind(const char *variant)
@@ -27,7 +25,7 @@ int cm__kind_of(int op, const char *variant, const char *dtype)
     if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
     if (op == CM__CALL_REDUCE) return strncmp(variant, "cum", 3) == 0; /* cumsum and sum have different kernels */
     for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
-        if (same(dtype, halves[i])) return 1;
+        if (cm__same_text(dtype, halves[i])) return 1;
     return 0;
 }
 
@@ -36,7 +34,7 @@ int cm__kind_of(int op, const char *variant, const char *dtype)
 /* The family of a table of this runtime, an index; -1: it is of another runtime. */
 static int family_for(const cm__kernel_table *t, const char *runtime)
 {
-    return same(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->dtype) : -1;
+    return cm__same_text(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->dtype) : -1;
 }
 
 /* Finds the family of each table, and counts the tables of each family. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/time/four.h"
+#include "model/time/groups.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -58,38 +59,60 @@ static bool joins(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && s
 
 static float alignment_factor(const cm__call *c) { return joins(c) ? cm__feature_facts.joined_factor : 1; }
 
-static inline int64_t aligned_part(int64_t size, bool halves) { return halves ? size / 2 : size; }
-
 static void alignments(const cm__call *c, float *out)
 {
     for (int i = 0; i < CM__ALIGNED; i++) {
         int place = aligned_place(c, i);
-        out[i] = alignment_factor(c) * alignment(place ? aligned_part(c->sizes[place - 1], joins(c)) : 0);
+        out[i] = alignment_factor(c) * alignment(place ? c->sizes[place - 1] / (joins(c) ? 2 : 1) : 0);
     }
 }
 
-/* Convolutions have kinds of kernels: one group; one filter for each channel; others; several filters for each channel, for
-   which cuDNN has no kernels of their own; and, with channels last in 32 bits, one filter for each of channels that do not
-   fill loads of 16 bytes: 1.7 ms for the gradient of 38 filters where that of 36 takes 0.03. */
-#define LOADED 4 /* numbers of 32 bits */
-static float kind_of_groups(int64_t groups, int64_t channels, int64_t filters, bool loads)
+/* ---- groups of convolutions ------------------------------------------------------------------------------------- */
+
+/* Which size is the number of groups; 0: none. */
+static const int groups_at[CM__CALLS] = {[CM__CALL_CONV] = CM__CONV_GROUPS, [CM__CALL_CONV3D] = CM__CONV3D_GROUPS};
+
+/* A feature that groups decide, and its place. */
+typedef struct placed {
+    int   place;
+    float value;
+} placed;
+
+#define PLACED 7
+#define COUNT_AT (CM__CONV_SIZES + CM__ALIGNED + CM__WORK_FEATURES) /* of a convolution: the number of wide groups */
+
+/* Kinds of a convolution of volumes: one group; one filter for each channel; others; several filters for each channel;
+   one for each of an odd number. */
+static int kind_in_volumes(const cm__call *c)
 {
-    int kind = groups <= 1 ? 0 : groups != channels ? 2 : filters != channels ? 3 : loads && channels % LOADED ? 4 : 1;
-    return cm__feature_facts.kinds_apart * (float)kind;
+    int64_t groups = c->sizes[CM__CONV3D_GROUPS], channels = c->sizes[CM__CONV3D_C];
+    if (groups <= 1 || groups != channels) return groups <= 1 ? 0 : 2;
+    return c->sizes[CM__CONV3D_K] != channels ? 3 : cm__groups_odd(c, channels) ? 4 : 1;
 }
 
-static bool loads_channels(const cm__call *c)
+/* The features that groups decide: the kind of the kernels; of wide groups, the channels and filters of one group and
+   their alignments in place of those of all, and the number of groups; without kernels of their own, how much longer
+   the ways around take than the roofline. Returns how many. */
+static int features_of_groups(const cm__call *c, const cm__limits *limits, placed out[PLACED])
 {
-    return strncmp(c->variant, "nhwc", 4) == 0 && (strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0);
+    int64_t groups = c->sizes[groups_at[c->op]];
+    bool    volume = c->op == CM__CALL_CONV3D;
+    int     kind = volume ? kind_in_volumes(c) : (int)cm__groups_kind_of(c);
+    out[0] = (placed){groups_at[c->op], cm__feature_facts.kinds_apart * (float)kind};
+    if (volume) return 1;
+    out[1] = (placed){COUNT_AT, 0};
+    if (!cm__groups_wide((cm__groups_kind)kind)) return 2;
+    int64_t channels = c->sizes[CM__CONV_C] / groups, filters = c->sizes[CM__CONV_K] / groups;
+    out[1].value = log_of_size(groups);
+    out[2] = (placed){CM__CONV_C, log_of_size(channels)};
+    out[3] = (placed){CM__CONV_K, log_of_size(filters)};
+    out[4] = (placed){CM__CONV_SIZES, alignment(channels)};
+    out[5] = (placed){CM__CONV_SIZES + 1, alignment(filters)};
+    if (kind != CM__GROUPS_SLICES) return PLACED - 1;
+    double longer = cm__groups_composed(limits, c) / cm__roofline(limits, c);
+    out[6] = (placed){CM__CONV_SIZES + 2, about_log((float)longer)};
+    return PLACED;
 }
-
-/* Which sizes are the groups, the input channels and the filters. */
-static const struct {
-    int groups, channels, filters;
-} groups_at[CM__CALLS] = {
-    [CM__CALL_CONV] = {CM__CONV_GROUPS, CM__CONV_C, CM__CONV_K},
-    [CM__CALL_CONV3D] = {CM__CONV3D_GROUPS, CM__CONV3D_C, CM__CONV3D_K},
-};
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
@@ -178,6 +201,7 @@ static const struct {
     [CM__CALL_REDUCE] = {2, sides_of_sum},
     [CM__CALL_RESIZE] = {3, growth_of_image},
     [CM__CALL_FFT] = {1, primes_of_transform},
+    [CM__CALL_CONV] = {1, NULL}, /* by features_of_groups() */
 };
 
 /* ---- all features ----------------------------------------------------------------------------------------------- */
@@ -191,14 +215,13 @@ _Static_assert(CM__CALL_SIZES + 5 + 6 <= CM__FEATURES, "features of the largest 
 /* All features but those of the work, which are the slowest to compute. */
 static void features_of_sizes(const cm__call *c, const cm__limits *limits, float *f)
 {
-    int n = cm__call_kinds[c->op].n_sizes;
-    int groups = groups_at[c->op].groups;
+    int    n = cm__call_kinds[c->op].n_sizes;
+    placed groups[PLACED];
     for (int i = 0; i < n; i++) f[i] = log_of_size(c->sizes[i]);
-    if (groups)
-        f[groups] = kind_of_groups(c->sizes[groups], c->sizes[groups_at[c->op].channels],
-                                   c->sizes[groups_at[c->op].filters], loads_channels(c));
     alignments(c, f + n);
     if (further[c->op].make) further[c->op].make(c, fmax(1, limits->cores), f + n + 5);
+    for (int i = groups_at[c->op] ? features_of_groups(c, limits, groups) : 0; i-- > 0;)
+        f[groups[i].place] = groups[i].value;
 }
 
 /* Also returns the roofline time. */
@@ -240,76 +263,107 @@ double cm__features(const cm__call *c, const cm__limits *limits, float *f)
     return roofline_s;
 }
 
-/* ---- features of a block of rows -------------------------------------------------------------------------------- */
-
-static float scale_of(int op, int feature)
+void cm__features_beside_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES],
+                              float *f)
 {
-    float scale = cm__scales_of(op)->scales[feature];
-    return scale > 0 ? scale : cm__feature_facts.default_scale;
+    float *of_work = f + cm__work_features_at(c->op);
+    features_of_sizes(c, limits, f);
+    for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = 0;
+    divide_by_scales(c->op, f);
+    memcpy(of_work, work, CM__WORK_FEATURES * sizeof *work);
 }
 
-/* Features of one size of all rows: four at a time if they have 31 bits at most. */
-CM__FAST static void logs_of_block(const int64_t size[CM__BLOCK], float scale, float *out)
+/* ---- features of a block of rows -------------------------------------------------------------------------------- */
+
+static void find_scales(int op, float found[CM__FEATURES])
 {
-    int64_t bits = 0;
-    for (int r = 0; r < CM__BLOCK; r++) bits |= size[r];
-    for (int r = 0; bits >> 31 && r < CM__BLOCK; r++) out[r] = log_of_size(size[r]) / scale;
-    for (int r = 0; !(bits >> 31) && r < CM__BLOCK; r += 4) {
-        cm__four_mask x = {(int32_t)size[r], (int32_t)size[r + 1], (int32_t)size[r + 2], (int32_t)size[r + 3]};
-        cm__four_mask bits_of = (cm__four_mask)__builtin_convertvector(x, cm__four) - ONE;
-        cm__four      log = __builtin_convertvector(bits_of, cm__four) * LOG_STEP;
-        log = cm__four_choose(x > 0, log, (cm__four){-1, -1, -1, -1}) / scale;
-        memcpy(out + r, &log, sizeof log);
+    const float *scales = cm__scales_of(op)->scales, usual = cm__feature_facts.default_scale;
+    for (int i = 0; i < CM__FEATURES; i++) found[i] = scales[i] > 0 ? scales[i] : usual;
+}
+
+/* Features of one size of all rows, as log_of_size(). */
+CM__FAST static void logs_of_block(const int32_t size[CM__BLOCK], float scale, float *out)
+{
+    for (int r = 0; r < CM__BLOCK; r += 8) {
+        cm__eight_mask x = *(const cm__eight_mask *)(size + r), positive = x > 0;
+        cm__eight      rounded = __builtin_convertvector(x, cm__eight), none = (cm__eight){0} - 1;
+        cm__eight      log = __builtin_convertvector((cm__eight_mask)rounded - ONE, cm__eight) * LOG_STEP;
+        log = (cm__eight)((positive & (cm__eight_mask)log) | (~positive & (cm__eight_mask)none));
+        *(cm__eight *)(out + r) = log / scale;
     }
 }
 
-static void alignments_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
+/* Features of the alignment of one size. by_factors: by the number of factors of two. The compiler makes vectors of the
+   loop. */
+CM__FAST static void alignments_of_size(const int32_t size[CM__BLOCK], const float by_factors[FACTORS + 1], float *out)
 {
-    int at = cm__call_kinds[c->op].n_sizes;
+    float one = by_factors[0], two = by_factors[1], four = by_factors[2], eight = by_factors[3];
+    for (int r = 0; r < CM__BLOCK; r++) {
+        int32_t x = size[r] > 0 ? size[r] : 0;
+        out[r] = x & 1 ? one : x & 2 ? two : x & 4 ? four : eight;
+    }
+}
+
+_Static_assert(FACTORS == 3, "alignments_of_size()");
+
+static void alignments_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const float *scales, float *out)
+{
     float factor = alignment_factor(c);
     bool  halves = joins(c);
     for (int i = 0; i < CM__ALIGNED; i++, out += CM__BLOCK) {
-        int   place = aligned_place(c, i);
-        float scale = scale_of(c->op, at + i), by_factors[FACTORS + 1];
-        for (int k = 0; k <= FACTORS; k++) by_factors[k] = factor * alignment_of(k) / scale;
-        for (int r = 0; r < CM__BLOCK; r++)
-            out[r] = by_factors[place ? factors_of_two(aligned_part(sizes[place - 1][r], halves)) : FACTORS];
+        int            place = aligned_place(c, i);
+        float          by_factors[FACTORS + 1];
+        int32_t        parts[CM__BLOCK];
+        const int32_t *size = place ? sizes[place - 1] : NULL;
+        for (int k = 0; k <= FACTORS; k++) by_factors[k] = factor * alignment_of(k) / scales[i];
+        for (int r = 0; (!size || halves) && r < CM__BLOCK; r++) parts[r] = size ? size[r] / 2 : 0;
+        alignments_of_size(!size || halves ? parts : size, by_factors, out);
     }
 }
 
-static void groups_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], float *out)
-{
-    int   groups = groups_at[c->op].groups, channels = groups_at[c->op].channels, filters = groups_at[c->op].filters;
-    float scale = scale_of(c->op, groups);
-    bool  loads = loads_channels(c);
-    for (int r = 0; r < CM__BLOCK && groups; r++)
-        out[groups * CM__BLOCK + r] =
-            kind_of_groups(sizes[groups][r], sizes[channels][r], sizes[filters][r], loads) / scale;
-}
-
-static void further_of_block(const cm__call *like, int64_t sizes[][CM__BLOCK], const cm__limits *limits, float *out)
+/* Features that groups decide, after the others. Most rows have one group. */
+static void groups_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
+                            const float *scales, float *out)
 {
     cm__call c = *like;
-    int      n = cm__call_kinds[c.op].n_sizes, first = n + CM__ALIGNED + CM__WORK_FEATURES, count = further[c.op].count;
-    float    made[CM__FEATURES];
-    for (int r = 0; r < CM__BLOCK && count; r++) {
-        for (int i = 0; i < n; i++) c.sizes[i] = sizes[i][r];
-        further[c.op].make(&c, fmax(1, limits->cores), made);
-        for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scale_of(c.op, first + f);
+    int      at = groups_at[c.op];
+    placed   found[PLACED];
+    if (at) memset(out + at * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
+    if (c.op == CM__CALL_CONV) memset(out + COUNT_AT * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
+    for (int r = 0; r < CM__BLOCK && at; r++) {
+        if (sizes[at][r] <= 1) continue;
+        for (int i = 0; i < cm__call_kinds[c.op].n_sizes; i++) c.sizes[i] = sizes[i][r];
+        for (int i = features_of_groups(&c, limits, found); i-- > 0;)
+            out[found[i].place * CM__BLOCK + r] = found[i].value / scales[found[i].place];
     }
 }
 
-void cm__features_of_block(const cm__call *c, int64_t sizes[][CM__BLOCK], const cm__limits *limits, const float *work,
+static void further_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
+                             const float *scales, float *out)
+{
+    cm__call c = *like;
+    int      n = cm__call_kinds[c.op].n_sizes, count = further[c.op].count;
+    float    made[CM__FEATURES];
+    for (int r = 0; r < CM__BLOCK && further[c.op].make; r++) {
+        for (int i = 0; i < n; i++) c.sizes[i] = sizes[i][r];
+        further[c.op].make(&c, fmax(1, limits->cores), made);
+        for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scales[f];
+    }
+}
+
+void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const cm__limits *limits, const float *work,
                            int count, float *to)
 {
     int    n = cm__call_kinds[c->op].n_sizes, unpadded = cm__n_features_unpadded(c->op);
-    float *of_work = to + cm__work_features_at(c->op) * CM__BLOCK;
-    for (int i = 0; i < n; i++) logs_of_block(sizes[i], scale_of(c->op, i), to + i * CM__BLOCK);
-    groups_of_block(c, sizes, to);
-    alignments_of_block(c, sizes, to + n * CM__BLOCK);
+    int    at_work = cm__work_features_at(c->op);
+    float *of_work = to + at_work * CM__BLOCK, scales[CM__FEATURES];
+    find_scales(c->op, scales);
+    for (int i = 0; i < n; i++) logs_of_block(sizes[i], scales[i], to + i * CM__BLOCK);
+    alignments_of_block(c, sizes, scales + n, to + n * CM__BLOCK);
     for (int f = 0; f < CM__WORK_FEATURES; f++)
         for (int r = 0; r < CM__BLOCK; r++)
             of_work[f * CM__BLOCK + r] = r < count ? work[r * CM__WORK_FEATURES + f] : 0;
-    further_of_block(c, sizes, limits, of_work + CM__WORK_FEATURES * CM__BLOCK);
+    further_of_block(c, sizes, limits, scales + at_work + CM__WORK_FEATURES, of_work + CM__WORK_FEATURES * CM__BLOCK);
+    groups_of_block(c, sizes, limits, scales, to);
     memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

@@ -26,6 +26,12 @@ typedef struct cm__scales {
 #define CM__PRODUCT_TILES 6
 #define CM__ATTENTION_BLOCKS 3
 
+/* What it takes to cut groups out of images, and to pad them: the least time of a cut and of all paddings, bytes read
+   and written, and numbers padded in a second. */
+typedef struct cm__group_costs {
+    double cut_s, cut_bytes_s, pad_s, padded_per_s;
+} cm__group_costs;
+
 /* What features are made of, besides sizes. */
 typedef struct cm__feature_data {
     /* that libraries choose among */
@@ -34,6 +40,7 @@ typedef struct cm__feature_data {
     float  kinds_apart;                     /* step of a feature that names a kind */
     float  joined_factor;                   /* extra weight of alignment for concatenation */
     int8_t aligned[CM__CALLS][CM__ALIGNED]; /* sizes that are read with vector loads, counted from 1 */
+    cm__group_costs groups;
 } cm__feature_data;
 
 /* data/scales.json, by tools/embed.py */
@@ -58,10 +65,14 @@ double cm__features(const cm__call *call, const cm__limits *limits, float *featu
 #define CM__WORK_FEATURES 2 /* roofline time, intensity */
 int cm__work_features_at(int op);
 
+/* The scaled features of a call. work: the scaled features of its work. */
+void cm__features_beside_work(const cm__call *call, const cm__limits *limits, const float work[CM__WORK_FEATURES],
+                              float *features);
+
 /* Fills in the scaled features of the rows of a block, as blocks.h stores them: calls that differ from a given one in
    their sizes only. sizes: one array per size. work: the scaled features of the work of the first `count` rows; those
    of the others are 0. */
-void cm__features_of_block(const cm__call *call, int64_t sizes[][CM__BLOCK], const cm__limits *limits,
+void cm__features_of_block(const cm__call *call, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
                            const float *work,
                            int count, float *features);
 

@@ -80,7 +80,7 @@ static inline cm__four cm__four_exp(cm__four x)
 
 /* Eight numbers; only in variables and behind pointers, because processors without AVX pass them in another way. */
 typedef float   cm__eight __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t cm__eight_mask __attribute__((vector_size(32)));
+typedef int32_t cm__eight_mask __attribute__((vector_size(32), aligned(4), may_alias));
 
 /* x := exp(x), as cm__four_exp(). */
 static inline void cm__eight_exp(cm__eight *x)

@@ -103,32 +103,46 @@ static inline void eight_covariances(float *x)
     *(cm__eight *)x = (1 + q) * covariance;
 }
 
-/* Squared distances of neighbour i and the eight from `from` on. The order of the sum is that of nearest.c. */
-static inline void eight_distances(const described *d, int count, int i, int from, float *out)
+/* Squared distances of neighbour i and those from `from` on. The order of the sum is that of nearest.c. */
+static inline void distances(const described *d, int count, int i, int from, float *out)
 {
-    cm__eight sum = {0};
+    cm__eight sum[WIDE / EIGHT];
+    for (int at = from; at < WIDE; at += EIGHT) sum[at / EIGHT] = (cm__eight){0};
     for (int f = count - 4; f >= 0; f -= 4) {
         const float *x = d->of[f];
-        cm__eight    a = x[i] - *(const cm__eight *)(x + from);
-        cm__eight    b = x[WIDE + i] - *(const cm__eight *)(x + WIDE + from);
-        cm__eight    c = x[2 * WIDE + i] - *(const cm__eight *)(x + 2 * WIDE + from);
-        cm__eight    e = x[3 * WIDE + i] - *(const cm__eight *)(x + 3 * WIDE + from);
-        sum += (a * a + b * b) + (c * c + e * e);
+        for (int at = from; at < WIDE; at += EIGHT) {
+            cm__eight a = x[i] - *(const cm__eight *)(x + at);
+            cm__eight b = x[WIDE + i] - *(const cm__eight *)(x + WIDE + at);
+            cm__eight c = x[2 * WIDE + i] - *(const cm__eight *)(x + 2 * WIDE + at);
+            cm__eight e = x[3 * WIDE + i] - *(const cm__eight *)(x + 3 * WIDE + at);
+            sum[at / EIGHT] += (a * a + b * b) + (c * c + e * e);
+        }
     }
-    *(cm__eight *)out = sum + *(const cm__eight *)(d->apart[d->table[i]] + from);
+    for (int at = from; at < WIDE; at += EIGHT)
+        *(cm__eight *)(out + at) = sum[at / EIGHT] + *(const cm__eight *)(d->apart[d->table[i]] + at);
 }
+
+/* Of the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns have
+   no branches. */
+static inline void covariances_of_rows(const described *d, int neighbours, int count, equations k, int from)
+{
+    for (int i = from; i < neighbours && i < from + EIGHT; i++) {
+        const float *alike = d->alike[d->table[i]];
+        distances(d, count, i, from, k[i]);
+        for (int at = from; at < WIDE; at += EIGHT) {
+            eight_covariances(k[i] + at);
+            *(cm__eight *)(k[i] + at) += *(const cm__eight *)(alike + at);
+        }
+    }
+}
+
+_Static_assert(CM__NEIGHBOURS > 2 * EIGHT && CM__NEIGHBOURS <= 3 * EIGHT, "there are three groups of rows");
 
 CM__FAST static void covariances(const described *d, int neighbours, int count, equations k)
 {
-    for (int i = 0; i < neighbours; i++) {
-        const float *alike = d->alike[d->table[i]];
-        for (int from = i / EIGHT * EIGHT; from < neighbours; from += EIGHT) {
-            float *out = k[i] + from;
-            eight_distances(d, count, i, from, out);
-            eight_covariances(out);
-            *(cm__eight *)out += *(const cm__eight *)(alike + from);
-        }
-    }
+    covariances_of_rows(d, neighbours, count, k, 0);
+    covariances_of_rows(d, neighbours, count, k, EIGHT);
+    covariances_of_rows(d, neighbours, count, k, 2 * EIGHT);
 }
 
 /* Row i of the equations from column `from` on, less its projections on the rows before. */
@@ -141,8 +155,7 @@ static inline void project(equations k, int i, int from)
     for (int at = from; at < WIDE; at += EIGHT) *(cm__eight *)&k[i][at] = left[at / EIGHT];
 }
 
-/* Of the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns have
-   no branches. */
+/* As covariances_of_rows(). */
 static inline void reduce_rows(equations k, int n, int from)
 {
     for (int i = from; i < n && i < from + EIGHT; i++) {
@@ -152,8 +165,6 @@ static inline void reduce_rows(equations k, int n, int from)
         put(&k[i][ONES], cm__four_at(&k[i][ONES]) / pivot);
     }
 }
-
-_Static_assert(CM__NEIGHBOURS > 2 * EIGHT && CM__NEIGHBOURS <= 3 * EIGHT, "reduce() has three groups of rows");
 
 /* Cholesky factorisation K = U^T U of the covariances in place, and x := U^-T x for the columns behind them. The upper
    part of K is given; the noise makes it positive definite. */
@@ -197,7 +208,7 @@ static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t
     for (int i = 0; i < n->count; i++) {
         k[i][i] = (float)(1 + s->alike + s->noise);
         k[i][ONES] = 1;
-        k[i][NEAR] = near[i] + (n->of[i].table == home ? (float)s->alike : 0);
+        k[i][NEAR] = near[i] + (float)s->alike * (float)(n->of[i].table == home); /* no branch: it is hard to predict */
         k[i][VALUES] = tables[n->of[i].table].values[n->of[i].row];
         k[i][VALUES + 1] = 0;
     }

@@ -58,20 +58,25 @@ cm__catalogues *cm__memo_catalogues(cm__memo *m) { return m->catalogues; }
 
 static part *part_of(cm__memo *m, uint64_t hash) { return &m->parts[hash >> 60]; }
 
-/* The key bytes are well defined: texts are padded with zeros. */
+static inline uint64_t mixed(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+    return hash ^ hash >> 32;
+}
+
+/* Texts are padded with zeros; their first letters and the sizes tell most calls apart. Two sizes are mixed at once,
+   because each multiplication has to wait for the one before. */
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
-    uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime), word;
-    hash += (uint64_t)key.search + 2 * (uint64_t)key.reference;
-    const char *texts[] = {call->variant, call->dtype};
-    for (int t = 0; t < 2; t++)
-        for (size_t i = 0; i < CM__CALL_TEXT; i += sizeof word) {
-            memcpy(&word, texts[t] + i, sizeof word);
-            hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        }
-    for (int i = 0; i < cm__call_kinds[call->op].n_sizes; i++) {
-        hash = (hash ^ (uint64_t)call->sizes[i]) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
+    uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime);
+    uint64_t variant, dtype;
+    int      n = cm__call_kinds[call->op].n_sizes;
+    memcpy(&variant, call->variant, sizeof variant);
+    memcpy(&dtype, call->dtype, sizeof dtype);
+    hash = mixed(hash + (uint64_t)key.search + 2 * (uint64_t)key.reference, variant ^ dtype * 0x9e3779b97f4a7c15u);
+    for (int i = 0; i < n; i += 2) {
+        uint64_t second = i + 1 < n ? (uint64_t)call->sizes[i + 1] : 0;
+        hash = mixed(hash, (uint64_t)call->sizes[i] ^ second * 0x9e3779b97f4a7c15u);
     }
     return hash;
 }

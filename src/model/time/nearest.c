@@ -86,28 +86,31 @@ static inline cm__four squared_sum(cm__four a, cm__four b, cm__four c, cm__four 
     return (a * a + b * b) + (c * c + d * d);
 }
 
-/* Squared distances to the rows of a block. Returns a bit for each row that is as near as `most`. The compiler makes
-   vectors of the inner loop. */
-CM__FAST static unsigned near_rows(const search *s, int32_t block, float most, float squared[CM__BLOCK])
+/* Bits of the rows that a block has; the last block of a table is filled up. */
+static inline unsigned rows_in(const search *s, int32_t block)
+{
+    int32_t end = least(CM__BLOCK, s->rows->count - block * CM__BLOCK);
+    return (2u << (end - 1)) - 1;
+}
+
+/* Squared distances to the rows of a block. Returns a bit for each row that is as near as `most`. */
+static unsigned near_rows_by_four(const search *s, int32_t block, float most, float squared[CM__BLOCK])
 {
     const float *rows = cm__block_at(s->rows, block, s->count);
-    int32_t      first = block * CM__BLOCK, end = least(CM__BLOCK, s->rows->count - first);
-    float        sum[CM__BLOCK] = {0};
+    cm__four     sum[CM__BLOCK / 4] = {{0}};
     unsigned     which = 0;
     for (int f = s->count - 4; f >= 0; f -= 4) {
         const float *x = s->features + f, *from = rows + f * CM__BLOCK;
-        int          near = 0;
-        for (int r = 0; r < CM__BLOCK; r++) {
-            float a = x[0] - from[r], b = x[1] - from[CM__BLOCK + r], c = x[2] - from[2 * CM__BLOCK + r],
-                  d = x[3] - from[3 * CM__BLOCK + r];
-            sum[r] += (a * a + b * b) + (c * c + d * d);
-            near |= sum[r] <= most;
+        which = 0;
+        for (int i = 0; i < CM__BLOCK / 4; i++, from += 4) {
+            sum[i] += squared_sum(x[0] - cm__four_at(from), x[1] - cm__four_at(from + CM__BLOCK),
+                                  x[2] - cm__four_at(from + 2 * CM__BLOCK), x[3] - cm__four_at(from + 3 * CM__BLOCK));
+            which |= cm__four_which(sum[i] <= most) << 4 * i;
         }
-        if (!near) return 0;
+        if (!which) return 0;
     }
     memcpy(squared, sum, sizeof sum);
-    for (int r = 0; r < CM__BLOCK; r += 4) which |= cm__four_which(cm__four_at(sum + r) <= most) << r;
-    return which & ((2u << (end - 1)) - 1); /* the last block is filled up */
+    return which & rows_in(s, block);
 }
 
 /* How far a feature is outside a range. */
@@ -140,7 +143,7 @@ CM__FAST static unsigned near_four(const search *s, int32_t group, float most, f
 }
 
 #ifdef CM__AVX2
-/* How far a feature is outside the ranges of two groups of boxes. */
+/* How far a feature is outside the ranges of two groups of boxes, with either sign. */
 CM__AVX2 static inline __m256 outside_eight(const float *x, const uint16_t *one, const uint16_t *other, int f)
 {
     const void *from[] = {one + 2 * f * CM__BOXES, other + 2 * f * CM__BOXES};
@@ -148,7 +151,35 @@ CM__AVX2 static inline __m256 outside_eight(const float *x, const uint16_t *one,
                                                _mm_loadu_si128(from[1]), 1), zero = _mm256_setzero_si256();
     __m256 low = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, both)), at = _mm256_set1_ps(x[f]);
     __m256 high = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, both));
-    return _mm256_max_ps(_mm256_max_ps(low - at, at - high), _mm256_setzero_ps());
+    return at - _mm256_min_ps(_mm256_max_ps(at, low), high);
+}
+
+/* Squared distances of four features of a call to those of eight rows. */
+CM__AVX2 static inline __m256 squared_eight(const __m256 x[4], const float *from)
+{
+    __m256 a = x[0] - _mm256_loadu_ps(from), b = x[1] - _mm256_loadu_ps(from + CM__BLOCK),
+           c = x[2] - _mm256_loadu_ps(from + 2 * CM__BLOCK), d = x[3] - _mm256_loadu_ps(from + 3 * CM__BLOCK);
+    return (a * a + b * b) + (c * c + d * d);
+}
+
+/* As near_rows_by_four(). */
+CM__AVX2 static unsigned near_rows_by_eight(const search *s, int32_t block, float most, float squared[CM__BLOCK])
+{
+    const float *rows = cm__block_at(s->rows, block, s->count);
+    __m256       zero = _mm256_setzero_ps(), bound = _mm256_set1_ps(most), sum[] = {zero, zero}, near[] = {zero, zero};
+    for (int f = s->count - 4; f >= 0; f -= 4) {
+        const float *from = rows + f * CM__BLOCK, *at = s->features + f;
+        const __m256 x[] = {_mm256_set1_ps(at[0]), _mm256_set1_ps(at[1]), _mm256_set1_ps(at[2]), _mm256_set1_ps(at[3])};
+        sum[0] += squared_eight(x, from);
+        sum[1] += squared_eight(x, from + 8);
+        near[0] = _mm256_cmp_ps(sum[0], bound, _CMP_LE_OQ);
+        near[1] = _mm256_cmp_ps(sum[1], bound, _CMP_LE_OQ);
+        if (!_mm256_movemask_ps(_mm256_or_ps(near[0], near[1]))) return 0;
+    }
+    _mm256_storeu_ps(squared, sum[0]);
+    _mm256_storeu_ps(squared + 8, sum[1]);
+    unsigned which = (unsigned)_mm256_movemask_ps(near[0]) | (unsigned)_mm256_movemask_ps(near[1]) << 8;
+    return which & rows_in(s, block);
 }
 
 /* As near_four(), of two groups. */
@@ -184,6 +215,8 @@ CM__AVX2 static void insert_at_once(packed rows[1 + CM__NEIGHBOURS], packed new)
 
 static bool by_eight(void) { return __builtin_cpu_supports("avx2"); }
 #else
+#define near_rows_by_eight near_rows_by_four
+
 static void insert_at_once(packed rows[1 + CM__NEIGHBOURS], packed new) { insert(rows, CM__NEIGHBOURS, new); }
 
 static unsigned near_eight(const search *s, int32_t group, float most, float *squared)
@@ -194,6 +227,11 @@ static unsigned near_eight(const search *s, int32_t group, float most, float *sq
 
 static bool by_eight(void) { return false; }
 #endif
+
+static unsigned near_rows(const search *s, int32_t block, float most, float squared[CM__BLOCK])
+{
+    return (by_eight() ? near_rows_by_eight : near_rows_by_four)(s, block, most, squared);
+}
 
 /* As near_four(), of the next groups of a table: of two, if there are two and the processor has them at once. *boxes:
    of how many blocks. Distances that the result has no bit for are not set. */
@@ -253,34 +291,41 @@ static void search_block(const search *s, int32_t block, nearest *n)
     }
 }
 
-/* Blocks that may have a near row, and behind them infinitely far ones up to a multiple of four. */
+/* Blocks that may have a near row, and behind them infinitely far ones up to a multiple of TOGETHER. */
+#define TOGETHER 8
 typedef struct pending {
     float   squared[BLOCKS];
     int32_t block[BLOCKS], count;
 } pending;
 
-_Static_assert(BLOCKS % 4 == 0 && CM__BOXES == 4, "distances are compared four at a time");
+_Static_assert(BLOCKS % TOGETHER == 0 && TOGETHER == 2 * CM__BOXES, "distances are compared eight at a time");
 
 static inline float lesser(float a, float b) { return a < b ? a : b; }
 
 /* The index of the nearest block, the first one of equally near ones; -1: none is as near as `most`. */
 CM__FAST static int32_t nearest_of(const pending *p, float most)
 {
-    cm__four      least_of = cm__four_at(p->squared);
-    cm__four_mask at = {0, 1, 2, 3}, from = at;
-    for (int32_t i = 4; i < p->count; i += 4) {
-        cm__four      x = cm__four_at(p->squared + i);
-        cm__four_mask nearer = x < least_of;
-        from += 4;
+    cm__eight      least_of = *(const cm__eight *)p->squared;
+    cm__eight_mask at = {0, 1, 2, 3, 4, 5, 6, 7}, from = at;
+    for (int32_t i = TOGETHER; i < p->count; i += TOGETHER) {
+        cm__eight      x = *(const cm__eight *)(p->squared + i);
+        cm__eight_mask nearer = x < least_of;
+        from += TOGETHER;
         at = (nearer & from) | (~nearer & at);
-        least_of = cm__four_least(x, least_of);
+        least_of = (cm__eight)((nearer & (cm__eight_mask)x) | (~nearer & (cm__eight_mask)least_of));
     }
-    float least = lesser(lesser(least_of[0], least_of[1]), lesser(least_of[2], least_of[3]));
+    float least = least_of[0];
+    for (int i = 1; i < TOGETHER; i++) least = lesser(least, least_of[i]);
     if (isinf(least) || least > most) return -1;
     at |= least_of != least; /* -1 is the largest number without a sign */
     uint32_t first = (uint32_t)at[0];
-    for (int i = 1; i < 4; i++) first = (uint32_t)at[i] < first ? (uint32_t)at[i] : first;
+    for (int i = 1; i < TOGETHER; i++) first = (uint32_t)at[i] < first ? (uint32_t)at[i] : first;
     return (int32_t)first;
+}
+
+static void fill_up(pending *p, int32_t from)
+{
+    while (from % TOGETHER) p->squared[from++] = INFINITY;
 }
 
 /* Removes blocks that are farther away than `most`, or taken already. */
@@ -296,7 +341,7 @@ static void remove_far(pending *p, float most)
         }
     }
     p->count = left;
-    while (left % 4) p->squared[left++] = INFINITY;
+    fill_up(p, left);
 }
 
 /* Nearest first, so that the bound falls quickly and most blocks are skipped. */
@@ -304,10 +349,12 @@ static void search_blocks(const search *s, int32_t first, int32_t count, nearest
 {
     pending p; /* large: only what is used is written */
     bool    bounded = false;
+    int32_t compared = 0;
     p.count = count;
-    for (int32_t i = 0, boxes; i < count; i += boxes)
-        near_boxes(s, first + i, first + count, INFINITY, p.squared + i, &boxes);
-    for (int32_t i = 0; i < least((count + 3) / 4 * 4, BLOCKS); i++) p.block[i] = first + i;
+    for (int32_t boxes; compared < count; compared += boxes)
+        near_boxes(s, first + compared, first + count, INFINITY, p.squared + compared, &boxes);
+    fill_up(&p, compared);
+    for (int32_t i = 0; i < compared; i++) p.block[i] = first + i;
     for (int32_t at; p.count && (at = nearest_of(&p, most_at_home(n))) >= 0;) {
         p.squared[at] = INFINITY;
         search_block(s, p.block[at], n);

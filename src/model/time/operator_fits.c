@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "device/forms.h"
 #include "model/time/factors.h"
 
@@ -16,6 +17,8 @@ typedef struct model {
     const cm_fit   *fit;
     const cm__form *form;
     closeness       of;
+    bool            read; /* whether `parameters` was looked for */
+    double         *parameters;
 } model;
 
 struct cm__operator_fits {
@@ -35,7 +38,7 @@ static void take(cm__operator_fits *m, const cm_device *device, closeness of)
         const cm__form *form = cm__form_find(fit->form);
         if (!form) continue;
         m->models = cm__grow(m->ctx, m->models, m->count, &m->capacity, sizeof *m->models);
-        m->models[m->count++] = (model){fit, form, of};
+        m->models[m->count++] = (model){.fit = fit, .form = form, .of = of};
     }
 }
 
@@ -139,7 +142,7 @@ static int fitness(const model *m, const cm__call *c, bool stream)
     static const char *const passes[CM__PASSES] = {[CM__PASS_FORWARD] = "forward", [CM__PASS_BACKWARD] = "backward",
                                                    [CM__PASS_BWD_INPUT] = "backward_input",
                                                    [CM__PASS_BWD_WEIGHT] = "backward_weight", [CM__PASS_UPDATE] = ""};
-    if (!stream && strcmp(m->fit->pass, passes[c->pass]) == 0) return 2;
+    if (!stream && cm__same_text(m->fit->pass, passes[c->pass])) return 2;
     return (stream || c->op == CM__CALL_CONV) && strcmp(m->fit->pass, "forward") == 0;
 }
 
@@ -157,8 +160,8 @@ static const model *best_of(const cm__operator_fits *m, const cm__call *c, const
     bool         any = !dtype[0];
     for (int32_t i = 0; i < m->count; i++) {
         const model *at = &m->models[i];
-        bool         other = at->of != of || *at->fit->op != *name; /* most names differ in their first letter */
-        if (other || strcmp(at->fit->op, name) || (!any && strcmp(at->fit->dtype, dtype))) continue;
+        if (at->of != of || !cm__same_text(at->fit->op, name)) continue;
+        if (!any && !cm__same_text(at->fit->dtype, dtype)) continue;
         int fit = fitness(at, c, any);
         if (fit < found || (fit == found && best && !better(at, best))) continue;
         best = at;
@@ -196,7 +199,7 @@ static bool read_parameters(const cm_fit *fit, const cm__form *form, double *p)
     for (int r = 0, at = 0; r < form->n_rows; at += form->rows[r++].count) {
         const cm_parameter *found = NULL;
         for (int32_t i = 0; i < fit->n_parameters; i++)
-            if (strcmp(fit->parameters[i].name, form->rows[r].name) == 0) found = &fit->parameters[i];
+            if (cm__same_text(fit->parameters[i].name, form->rows[r].name)) found = &fit->parameters[i];
         if (!found || found->count != form->rows[r].count || at + found->count > PARAMETERS_MOST) return false;
         memcpy(p + at, found->values, (size_t)found->count * sizeof *p);
         if (strcmp(found->name, "overhead_s") == 0) p[at] = 0;
@@ -228,12 +231,27 @@ static cm__ceilings ceilings_of(const cm__limits *l, const cm__call *c)
                           .cache_bytes = fmax(l->cache_bytes, 1 << 20)};
 }
 
+/* The parameters of a model, read when it is first used; NULL: they do not match its form. */
+static const double *parameters_of(cm__operator_fits *m, const model *found)
+{
+    model *at = &m->models[found - m->models];
+    if (!at->read) {
+        double p[PARAMETERS_MOST];
+        at->read = true;
+        if (read_parameters(at->fit, at->form, p)) {
+            at->parameters = cm__alloc_unset(m->ctx, 1, sizeof p);
+            memcpy(at->parameters, p, sizeof p);
+        }
+    }
+    return at->parameters;
+}
+
 /* The time of a call by the best of the candidates. */
 static double time_by(cm__operator_fits *m, const cm__call *c, const candidates *w, double *error)
 {
-    double       p[PARAMETERS_MOST];
-    const model *found = w->names[0] ? model_for(m, c, w) : NULL;
-    if (!found || !read_parameters(found->fit, found->form, p)) return NAN;
+    const model  *found = w->names[0] ? model_for(m, c, w) : NULL;
+    const double *p = found ? parameters_of(m, found) : NULL;
+    if (!p) return NAN;
     cm__ceilings ceilings = ceilings_of(&m->limits, c);
     cm__work     work = work_of(c, w->stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;

@@ -35,6 +35,7 @@ cm__limits cm__limits_of(const cm_device *device)
                           .floor_s = cm__value_or(cm_device_number(device, CM_LAUNCH_S), 0),
                           .tile = device->tile};
     const cm_memory *main = cm_device_main_memory(device);
+    l.exponentials_s = cm__value_or(cm_device_number(device, CM_EXPONENTIALS), 0) * l.cores * l.clock_hz;
     read_peaks(device, &l);
     if (main) l.memory_bytes_s = cm__value_or(main->bw_bytes_s, 0);
     for (int32_t i = 0; i < cm_device_memories(device); i++) {

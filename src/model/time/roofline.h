@@ -11,6 +11,7 @@
 typedef struct cm__limits {
     double peak[CM_ENGINES][CM_RATES]; /* FLOP/s; 0: none */
     double memory_bytes_s, cache_bytes_s, cache_bytes, cores, clock_hz, floor_s;
+    double exponentials_s; /* exponentials per second of all cores; 0: unknown */
     double tile; /* rows and columns of a product that one core computes at a time */
 } cm__limits;
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "device/row_sizes.h"
 #include "model/time/arranged.h"
 #include "model/time/features.h"
@@ -29,11 +30,17 @@ void cm__drop_shape(cm__call *c)
     if (cm__shapeless(c)) drop(&c->sizes[CM__ELEMENTWISE_OUTER], &c->sizes[CM__ELEMENTWISE_INNER]);
 }
 
-void cm__drop_shapes(const cm__call *c, int64_t sizes[][CM__BLOCK])
+bool cm__drop_shapes(const cm__call *c, int32_t sizes[][CM__BLOCK])
 {
-    if (!cm__shapeless(c)) return;
-    for (int r = 0; r < CM__BLOCK; r++)
-        drop(&sizes[CM__ELEMENTWISE_OUTER][r], &sizes[CM__ELEMENTWISE_INNER][r]);
+    int64_t most = 0;
+    for (int r = 0; cm__shapeless(c) && r < CM__BLOCK; r++) {
+        int64_t outer = sizes[CM__ELEMENTWISE_OUTER][r], inner = sizes[CM__ELEMENTWISE_INNER][r];
+        drop(&outer, &inner);
+        sizes[CM__ELEMENTWISE_OUTER][r] = (int32_t)outer;
+        sizes[CM__ELEMENTWISE_INNER][r] = (int32_t)inner;
+        most = inner > most ? inner : most;
+    }
+    return most <= INT32_MAX;
 }
 
 cm__call cm__call_of_table(const cm__kernel_table *t)
@@ -140,22 +147,19 @@ static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limit
 
 bool cm__alike_in_16_bits(int op) { return op != CM__CALL_BATCH_NORM; }
 
-/* Most texts differ in their first letter. */
-static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
-
-static bool in_16_bits(const char *dtype) { return same(dtype, "bf16") || same(dtype, "fp16"); }
+static bool in_16_bits(const char *dtype) { return cm__same_text(dtype, "bf16") || cm__same_text(dtype, "fp16"); }
 
 static bool same_type(int op, const char *a, const char *b)
 {
-    return same(a, b) || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
+    return cm__same_text(a, b) || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
 }
 
 /* A variant or type is identified by the index of the first table that has it. Most tables have those of the table
    before. */
 static int32_t first_with_variant(cm__tables tables, int32_t before, const char *variant)
 {
-    int32_t i = same(tables.all[before]->variant, variant) ? before : 0;
-    while (!same(tables.all[i]->variant, variant)) i++;
+    int32_t i = cm__same_text(tables.all[before]->variant, variant) ? before : 0;
+    while (!cm__same_text(tables.all[i]->variant, variant)) i++;
     return i;
 }
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "device/row_sizes.h"
 #include "model/time/features.h"
 #include "model/time/trend.h"
@@ -16,9 +17,6 @@ cm__call cm__without_shape(const cm__call *c)
 }
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
-
-/* Most texts differ in their first letter. */
-static bool same(const char *a, const char *b) { return *a == *b && strcmp(a, b) == 0; }
 
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
                       bool reference, cm__memo *memo)
@@ -48,7 +46,7 @@ static cm__members members_of(const cm__library *l, int op, const cm__call *c)
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
 {
-    return t->pass == c->pass && same(t->variant, c->variant) && same(t->dtype, c->dtype);
+    return t->pass == c->pass && cm__same_text(t->variant, c->variant) && cm__same_text(t->dtype, c->dtype);
 }
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
@@ -181,24 +179,12 @@ int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 
 /* ---- times from tables ------------------------------------------------------------------------------------------ */
 
-/* Whether a row of a table has as many elements as a call without shape. */
-static bool same_elements(const int64_t *row, const cm__call *c)
-{
-    int64_t outer = row[CM__ELEMENTWISE_OUTER], elements;
-    return outer > 0 && !__builtin_mul_overflow(outer, row[CM__ELEMENTWISE_INNER], &elements) &&
-           elements == c->sizes[CM__ELEMENTWISE_INNER];
-}
+_Static_assert(CM__ELEMENTWISE_OUTER == 0 && CM__ELEMENTWISE_INNER == 1, "their product is the number of elements");
 
 int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 {
     const cm__kernel_table *t = l->tables[table];
-    if (!cm__shapeless(c)) return cm__row_find(t, c->sizes);
-    for (int32_t i = 0; i < t->n_rows; i++) {
-        int64_t sizes[CM__ELEMENTWISE_SIZES];
-        cm__row_unpack(t, i, sizes);
-        if (same_elements(sizes, c)) return i;
-    }
-    return -1;
+    return cm__shapeless(c) ? cm__row_with_product(t, c->sizes[CM__ELEMENTWISE_INNER]) : cm__row_find(t, c->sizes);
 }
 
 /* If the table has another type but the same work, the call is compared to the rows in the table's type. */

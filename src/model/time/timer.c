@@ -364,6 +364,13 @@ static bool is_left_out(const cm__call *c)
     return c->op == CM__CALL_ELEMENTWISE && c->sizes[CM__ELEMENTWISE_INNER] == 0;
 }
 
+/* A call that was not measured takes at least this time. bytes: of the call; NAN: not computed. */
+static double limit_of(const cm__timer *t, const cm__call *c, double bytes)
+{
+    double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
+    return fmax(cm__least_time(&t->limits, c), traffic_s);
+}
+
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     double bytes;
@@ -374,12 +381,14 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     if (vector && (timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c)))
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
+    double line_s = cm__line_time(&t->limits, c), most_s = cm__most_time(&t->limits, c);
+    if (line_s > 0) timed.time_s = line_s, timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
+    if (most_s > 0) timed.time_s = fmin(timed.time_s, most_s);
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
     bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
     double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
-    timed.time_s = fmax(timed.time_s, fmax(cm__least_time(&t->limits, c), traffic_s));
+    timed.time_s = fmax(timed.time_s, limit_of(t, c, bytes));
     return timed;
 }
 
@@ -414,6 +423,24 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
     memcpy(call.dtype, "fp32", 5);
     cm__timed plain = with_kernel(t, &call);
     return plain.time_s < timed.time_s ? plain : timed;
+}
+
+bool cm__timer_bounds(const cm__timer *t)
+{
+    const cm__library *l = &t->libraries[BUILT_IN];
+    return l->count && !l->moved && !t->libraries[OWN].count && !t->tuned;
+}
+
+cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
+{
+    const cm__library *l = &t->libraries[BUILT_IN];
+    cm__call           c = cm__without_shape(given);
+    bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0 || cm__is_vector_product(&c);
+    if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
+    int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
+    if (row < 0) return (cm__timed){.time_s = limit_of(t, &c, NAN)};
+    return (cm__timed){.time_s = (double)l->tables[table]->time_s[row],
+                       .launches = cm__row_launches(l->tables[table], row)};
 }
 
 void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)

@@ -23,6 +23,11 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 void       cm__timer_trains(cm__timer *timer, bool trains);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
+/* Lower bounds of time and kernels of cm__timer_time() without interpolation: those of the call's row in a table of the
+   device, or what its traffic and other limits take at least; 0: none. cm__timer_bounds(): whether calls may have some. */
+bool      cm__timer_bounds(const cm__timer *timer);
+cm__timed cm__timer_least(const cm__timer *timer, const cm__call *call);
+
 /* Visits each row of the device's own tables with its measured time and its prediction from the other rows. */
 typedef void cm__left_out(void *user, const cm__kernel_table *table, const cm__call *call, double measured,
                           double predicted);

@@ -24,13 +24,22 @@ static double memory_time(const cm__limits *l, double bytes)
     return l->memory_bytes_s > 0 ? beyond / (cm__time_factors.reached_bandwidth * l->memory_bytes_s) : 0;
 }
 
-/* Time of the products at the highest rate that kernels reach. */
+/* Each score of attention takes one exponential, in both passes, which the products of its tile wait for: the two
+   times add up. Their sum over the time of the products; 1: the call has none, or their rate is not known. */
+static double with_exponentials(const cm__limits *l, const cm__call *c, double products_s)
+{
+    if (c->op != CM__CALL_ATTENTION || l->exponentials_s <= 0 || products_s <= 0) return 1;
+    return 1 + cm__attention_scores(c) / l->exponentials_s / products_s;
+}
+
+/* Time of the products, and of exponentials between them, at the highest rate that kernels reach. */
 static double product_time(const cm__limits *l, const cm__call *c, double flop)
 {
     if (cm__call_kinds[c->op].engine != CM_ENGINE_MATRIX) return 0;
     double reached = c->op == CM__CALL_ATTENTION ? cm__time_factors.reached_peak_attention
                                                  : cm__time_factors.reached_peak;
-    return cm__product_time(l, c, flop) / reached;
+    double products_s = cm__product_time(l, c, flop);
+    return products_s * with_exponentials(l, c, products_s) / reached;
 }
 
 /* How many cores a call keeps busy: batch norms of channels-first images give each channel to one core; time steps of
@@ -75,16 +84,26 @@ double cm__transferred(const cm__limits *to, const cm__limits *from, const cm__c
     return cm__transferred_known(to, from, c, &known);
 }
 
+/* The rate of exponentials counts if it is known of both devices. */
+static cm__shortest without_exponentials(const cm__limits *l, const cm__limits *other, const cm__call *c, double flop,
+                                         cm__shortest s)
+{
+    if (c->op == CM__CALL_ATTENTION && other->exponentials_s <= 0)
+        s.product_s /= with_exponentials(l, c, cm__product_time(l, c, flop));
+    return s;
+}
+
 double cm__transferred_known(const cm__limits *to, const cm__limits *from, const cm__call *c,
                              const cm__known_time *known)
 {
-    const cm__shortest *at = &known->shortest;
-    cm__shortest        least = cm__shortest_of(to, c, known->flop, known->bytes);
-    parts  there = parts_of(at, known->time_s, known->kernels), here = {least.memory_s, least.product_s, 0, 0};
+    cm__shortest at = without_exponentials(from, to, c, known->flop, known->shortest);
+    cm__shortest least = cm__shortest_of(to, c, known->flop, known->bytes);
+    least = without_exponentials(to, from, c, known->flop, least);
+    parts  there = parts_of(&at, known->time_s, known->kernels), here = {least.memory_s, least.product_s, 0, 0};
     double clocks = to->clock_hz > 0 ? from->clock_hz / to->clock_hz : 1;
     double cores = to->cores > 0 ? cores_used(from, c) / cores_used(to, c) : 1;
-    if (at->memory_s > 0) here.memory_s *= there.memory_s / at->memory_s;
-    if (at->product_s > 0) here.product_s *= there.product_s / at->product_s;
+    if (at.memory_s > 0) here.memory_s *= there.memory_s / at.memory_s;
+    if (at.product_s > 0) here.product_s *= there.product_s / at.product_s;
     here.cores_s = there.cores_s * cores * clocks;
     here.latency_s = there.latency_s * clocks;
     /* the parts of a known time that is shorter than the roofline would add up to more than it */

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "model/time/features.h"
 #include "model/time/four.h"
 
@@ -25,7 +26,8 @@ static int product_logs(const cm__call *c, float *out)
 
 static bool has_word(const cm__call *c, const char *word)
 {
-    return strcmp(c->dtype, word) == 0 || strcmp(c->variant, word) == 0 || strcmp(cm__pass_names[c->pass], word) == 0;
+    return cm__same_text(c->dtype, word) || cm__same_text(c->variant, word) ||
+           cm__same_text(cm__pass_names[c->pass], word);
 }
 
 int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__trend_nets *nets, float *inputs)
@@ -42,13 +44,16 @@ typedef struct used {
     int place[CM__TREND_INPUTS], count;
 } used;
 
-/* Branch-free: the processor could not predict which inputs are 0. */
+/* Branch-free: the processor could not predict which inputs are 0. Bits compare faster than numbers; a 0 with a sign
+   adds nothing either. */
 static inline void find_used(const float *inputs, int count, used *u)
 {
     u->count = 0;
     for (int i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &inputs[i], sizeof bits);
         u->place[u->count] = i;
-        u->count += inputs[i] != 0;
+        u->count += bits != 0;
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows or groups, scans of many short rows, batched products of
-   long rows, attention of many heads, gradients of look-ups with equal indices, softmax over planes, CTC losses,
-   windows as columns, convolutions of volumes in 32 bits. */
+/* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
+   batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
+   planes, CTC losses, windows as columns, adaptive pools, signals made longer, convolutions of volumes in 32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -76,14 +76,43 @@ static double blocks_time(const cm__limits *l, const cm__call *c)
     return loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
 }
 
-/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). */
+#define WARP 32
+
+/* A thread copies all numbers of a window, and there is a kernel for each sample (ATen/native/cuda/im2col.cuh). The
+   warps of a block take turns. */
 static double columns_time(const cm__limits *l, const cm__call *c)
 {
     double window = cm__size(c, CM__POOL_WINDOW), height = cm__size(c, CM__POOL_H);
     double flop, bytes, area = height == 1 ? window : window * window;
     cm__call_work(c, &flop, &bytes); /* its FLOP are the numbers that it writes */
-    double threads = flop / (area * cm__size(c, CM__POOL_N));
-    return cm__size(c, CM__POOL_N) * loops_time(l, threads, area, cm__time_factors.window_cycles);
+    double threads = flop / (area * cm__size(c, CM__POOL_N)), warps = ceil(fmin(threads, BLOCK_THREADS) / WARP);
+    double cycles = fmax(cm__time_factors.window_cycles, warps * cm__time_factors.column_cycles);
+    return cm__size(c, CM__POOL_N) * (l->floor_s + loops_time(l, threads, area, cycles));
+}
+
+#define ADAPTIVE_BLOCK 256 /* threads for each plane, of which those with a window to read work */
+
+/* An adaptive maximum pool: a thread reads a window (adaptivemaxpool in ATen/native/cuda/AdaptiveMaxPooling2d.cu). */
+static double adaptive_time(const cm__limits *l, const cm__call *c)
+{
+    double planes = cm__size(c, CM__RESIZE_N) * cm__size(c, CM__RESIZE_C);
+    double image = cm__size(c, CM__RESIZE_H) * cm__size(c, CM__RESIZE_W);
+    double window = image / (cm__size(c, CM__RESIZE_OUT_H) * cm__size(c, CM__RESIZE_OUT_W));
+    bool   cached = planes * image * cm__call_element(c, 0) <= l->cache_bytes / 2;
+    return loops_time(l, planes * ADAPTIVE_BLOCK, window,
+                      cached ? cm__time_factors.adaptive_cycles_cached : cm__time_factors.adaptive_cycles);
+}
+
+double cm__line_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    if (c->op != CM__CALL_RESIZE || strcmp(c->variant, "linear1d:nchw") != 0 || l->clock_hz <= 0) return 0;
+    double rows = cm__size(c, CM__RESIZE_N) * cm__size(c, CM__RESIZE_C);
+    double in = cm__size(c, CM__RESIZE_W), out = cm__size(c, CM__RESIZE_OUT_W), element = cm__call_element(c, 0);
+    bool   adds = c->pass == CM__PASS_BACKWARD && element < 4;
+    double cycles = rows * (in + out) * element <= l->cache_bytes / 2 ? f->line_cycles_cached : f->line_cycles;
+    if (adds) cycles = f->line_add_cycles * fmax(1, out / in);
+    return l->floor_s + loops_time(l, out, rows, cycles);
 }
 
 /* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
@@ -121,6 +150,19 @@ static double ctc_time(const cm__limits *l, const cm__call *c)
     return 0;
 }
 
+#define SHORT_ROW 128 /* numbers: of longer rows threads read several at once */
+
+/* A reduction of rows: a thread for each number up to a warp, rounded down to a power of two. */
+static double short_rows_time(const cm__limits *l, const cm__call *c)
+{
+    double rows = cm__size(c, CM__REDUCE_OUTER), length = cm__size(c, CM__REDUCE_REDUCE);
+    if (cm__size(c, CM__REDUCE_INNER) > 1 || length < 1 || length >= SHORT_ROW || strchr(c->variant, ':')) return 0;
+    double threads = rows * fmin(WARP, exp2(floor(log2(length))));
+    bool   variance = strcmp(c->variant, "var") == 0;
+    return threads * (variance ? cm__time_factors.row_cycles_variance : cm__time_factors.row_cycles) /
+           (l->cores * l->clock_hz);
+}
+
 #define SCAN_THREADS 512 /* of a block, each of which scans two numbers at a time */
 
 /* PyTorch gives a whole block to each row if there are more than 512 rows per number of a row (scan_cycles in
@@ -131,7 +173,8 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (strcmp(c->variant, "nll") == 0) return length * cm__time_factors.label_cycles / l->clock_hz;
     if (strcmp(c->variant, "nll_grad") == 0) return length * cm__time_factors.label_cycles_backward / l->clock_hz;
     if (strncmp(c->variant, "ctc", 3) == 0) return ctc_time(l, c);
-    if (strncmp(c->variant, "cum", 3) != 0 || rows < 1 || length < 1) return 0;
+    if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
+    if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
         return loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
     if (ceil(log2(rows)) - ceil(log2(length)) <= log2(SCAN_THREADS)) return 0;
@@ -149,11 +192,17 @@ static double inner_cycles(const cm__call *c)
     return aligned ? cm__time_factors.inner_cycles : cm__time_factors.inner_cycles_unaligned;
 }
 
-/* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. */
+#define TILE 64. /* rows and columns of a block's result */
+
+/* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. Each matrix has a block
+   of its own, however small it is. Products with vectors have other kernels. */
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
+    double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);
+    double cycles = in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
     if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
-    return cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz;
+    double started_s = m > 1 && n > 1 ? cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz) : 0;
+    return fmax(started_s, cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz);
 }
 
 #define HEAD_QUERIES 128 /* that a block of a fused attention kernel treats */
@@ -205,12 +254,38 @@ static double look_up_time(const cm__limits *l, const cm__call *c)
     return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
+#define FEW_EQUAL 8    /* indices; the kernel adds the gradients of equal ones one after another */
+#define INDEX_ROW 128. /* numbers that a warp treats at once: four for each thread */
+#define SORTED 5.4e5   /* indices whose sorting takes as long as that of few */
+
+/* Indices are computed and sorted, the result is filled with zeros, and a kernel reads gradients, and reads and writes
+   their sums (indexing_backward_kernel in ATen/native/cuda/Indexing.cu). */
+double cm__most_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    if (c->op != CM__CALL_EMBEDDING || c->pass != CM__PASS_BACKWARD || strcmp(c->variant, "index") != 0) return 0;
+    double tokens = cm__size(c, CM__EMBEDDING_TOKENS), rows = cm__size(c, CM__EMBEDDING_VOCAB);
+    double width = cm__size(c, CM__EMBEDDING_WIDTH), bandwidth = f->reached_bandwidth * l->memory_bytes_s;
+    if (tokens > FEW_EQUAL * rows || l->clock_hz <= 0 || bandwidth <= 0) return 0;
+    double moved_s = (tokens + 2 * fmin(rows, tokens)) * width * cm__call_element(c, 0) / bandwidth;
+    double issued_s = tokens * ceil(width / INDEX_ROW) * f->index_cycles / l->clock_hz;
+    return f->index_cycles_sorted * (1 + tokens / SORTED) / l->clock_hz +
+           rows * width * cm__call_element(c, 0) / bandwidth + fmax(moved_s, issued_s);
+}
+
 /* One number for all elements has a faster kernel. */
 static bool is_broadcast(const cm__call *c)
 {
     const char *form = strchr(c->variant, ':');
     return form && c->sizes[CM__ELEMENTWISE_OUTER] > 1 &&
            (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
+}
+
+/* Cycles per element of kernels that copy across dimensions; 0: another kernel. */
+static double across_cycles(const cm__call *c)
+{
+    if (strcmp(c->variant, "unfold_grad") == 0) return cm__time_factors.unfold_cycles;
+    return strcmp(c->variant, "shuffle") == 0 ? cm__time_factors.shuffle_cycles : 0;
 }
 
 /* Kernels that compute where each operand lies, or convert types, take as long for each element, however few bytes it
@@ -223,7 +298,7 @@ static double elementwise_time(const cm__limits *l, const cm__call *c)
     double cycles = mixed && broadcast ? f->mixed_cycles_spread
                     : mixed            ? two ? f->mixed_cycles_two : f->mixed_cycles
                     : broadcast        ? f->spread_cycles
-                                       : 0;
+                                       : across_cycles(c);
     return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
 }
 
@@ -240,6 +315,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);
+    if (strcmp(c->variant, "adaptive-max:nchw") == 0 && l->clock_hz > 0) return adaptive_time(l, c);
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);
     return rules[c->op] && l->clock_hz > 0 ? rules[c->op](l, c) : 0;
 }

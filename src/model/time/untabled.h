@@ -14,6 +14,10 @@ double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
 /* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm, or the sums of
    a group; softmax reads long rows three times. */
 double cm__least_time(const cm__limits *limits, const cm__call *call);
+/* The time of a linear interpolation of signals, whose loops are those of the kernel; 0: another call. */
+double cm__line_time(const cm__limits *limits, const cm__call *call);
+/* The time above which no call is that adds gradients to the rows of few equal indices; 0: another call. */
+double cm__most_time(const cm__limits *limits, const cm__call *call);
 /* The time that the memory's peak rate needs for what the cache does not hold, less than which no measured call takes;
    0: the call may read less than all of its operands. */
 double cm__traffic_time(const cm__limits *limits, const cm__call *call);

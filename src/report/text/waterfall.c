@@ -33,7 +33,7 @@ static void name_of(const char *call, bool short_name, char *name, size_t size)
 static cm__call_sum *sum_of(cm__ctx *ctx, cm__call_sums *all, const char *name, int32_t phase)
 {
     for (int32_t i = 0; i < all->count; i++)
-        if (all->items[i].phase == phase && strcmp(all->items[i].name, name) == 0) return &all->items[i];
+        if (all->items[i].phase == phase && cm__same_text(all->items[i].name, name)) return &all->items[i];
     all->items = cm__grow(ctx, all->items, all->count, &all->capacity, sizeof *all->items);
     cm__call_sum *s = &all->items[all->count++];
     *s = (cm__call_sum){.phase = phase};

@@ -83,7 +83,7 @@ static void put_call(void *user, const cm__launch *l)
 static void put_calls(writer *w, const cm__predict_report *r, double repeats)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    calls c = {.w = w, .r = r, .live = cm__live_bytes(w->ctx, r->graph->step, (double)i->micro_batch)};
+    calls c = {.w = w, .r = r, .live = cm__live_bytes(w->ctx, r)};
     for (int32_t k = 0; k < cm_prediction_ops(r->prediction); k++)
         c.most = fmax(c.most, c.live[cm_prediction_op(r->prediction, k)->node]);
     cm__step_schedule(r, (int32_t)repeats, put_call, &c);

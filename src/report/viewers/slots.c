@@ -54,18 +54,17 @@ cm__slot *cm__pipeline_slots(int32_t stages, int32_t micro_batches, double forwa
     return slots;
 }
 
-double *cm__live_bytes(cm__ctx *ctx, const cm_graph *step, double batch)
+double *cm__live_bytes(cm__ctx *ctx, const cm__predict_report *r)
 {
-    int32_t nodes = cm_graph_nodes(step);
-    double *live = cm__alloc_array(ctx, (size_t)nodes + 2, sizeof *live);
-    for (int32_t i = 0; i < cm_graph_tensors(step); i++) {
-        const cm_tensor *t = cm_graph_tensor(step, i);
-        cm_poly          bytes = cm_tensor_bytes(t);
-        if (cm_tensor_storage(t) != i) continue; /* a view */
-        int32_t born = cm_tensor_born(t), dies = cm_tensor_dies(t);
-        double  size = cm_poly_at(&bytes, batch);
-        live[born < 0 ? 0 : born] += size;
-        live[dies < nodes ? dies + 1 : nodes + 1] -= size;
+    const cm_footprint *f = cm_step_footprint(r->step);
+    int64_t             batch = cm_prediction_get_info(r->prediction)->micro_batch;
+    int32_t             nodes = cm_graph_nodes(r->graph->step);
+    double             *live = cm__alloc_array(ctx, (size_t)nodes + 2, sizeof *live);
+    for (int32_t i = 0; i < cm_footprint_pieces(f); i++) {
+        cm_stored piece = cm_footprint_piece(f, batch, i);
+        if (piece.born < 0 && piece.dies < 0) continue; /* not stored */
+        live[piece.born < 0 ? 0 : piece.born] += piece.bytes;
+        live[piece.dies < nodes ? piece.dies + 1 : nodes + 1] -= piece.bytes;
     }
     for (int32_t i = 1; i <= nodes; i++) live[i] += live[i - 1];
     return live;

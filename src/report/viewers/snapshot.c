@@ -62,34 +62,52 @@ typedef struct block {
     const char *what, *role;
 } block;
 
-/* The node after which a tensor is released. Training loops set gradients to None when the next step begins, not when
-   the update has read them. */
-static int32_t dies_of(const cm_graph *g, const cm_tensor *t)
+/* Appends a block behind the last one. */
+static void add(block *blocks, int32_t *count, double bytes, block what)
 {
-    int32_t dies = cm_tensor_dies(t), nodes = cm_graph_nodes(g);
-    bool    last = dies >= 0 && dies < nodes && strcmp(cm_node_type(cm_graph_node(g, dies)), "Update") == 0;
-    return last && cm_tensor_role(t) == CM_ROLE_PARAMETER_GRADIENT ? nodes : dies;
+    if (!(bytes > 0)) return;
+    what.address = *count ? blocks[*count - 1].address + blocks[*count - 1].size : FIRST;
+    what.size = (uint64_t)(ceil(bytes / ROUND) * ROUND);
+    what.asked = (uint64_t)bytes;
+    blocks[(*count)++] = what;
 }
 
-/* Tensors with memory of their own, each at an address of its own. */
+/* The node after which a piece is released. Training loops set gradients to None when the next step begins, not when
+   the update has read them. */
+static int32_t dies_of(const cm_graph *g, const cm_stored *piece)
+{
+    int32_t nodes = cm_graph_nodes(g);
+    bool    updates = piece->dies < nodes && strcmp(cm_node_type(cm_graph_node(g, piece->dies)), "Update") == 0;
+    return updates && piece->category == CM_CATEGORY_GRADIENTS ? nodes : piece->dies;
+}
+
+/* A gradient that sums up in the memory of its first part is named like the whole. */
+static const char *role_of(const cm_graph *g, const cm_stored *piece)
+{
+    bool gradient = piece->category == CM_CATEGORY_GRADIENTS;
+    return cm_role_name(gradient ? CM_ROLE_PARAMETER_GRADIENT : cm_tensor_role(cm_graph_tensor(g, piece->tensor)));
+}
+
+/* What the runtime stores, and what each node needs while it runs; each at an address of its own. */
 static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **blocks)
 {
-    const cm_graph *g = r->graph->step;
-    double          batch = (double)cm_prediction_get_info(r->prediction)->micro_batch;
-    int32_t         count = 0;
-    uint64_t        next = FIRST;
-    /* the last two: workspace, none */
-    *blocks = cm__alloc_array(ctx, (size_t)cm_graph_tensors(g) + 2, sizeof **blocks);
-    for (int32_t i = 0; i < cm_graph_tensors(g); i++) {
-        const cm_tensor *t = cm_graph_tensor(g, i);
-        cm_poly          poly = cm_tensor_bytes(t);
-        double           bytes = cm_poly_at(&poly, batch);
-        if (cm_tensor_storage(t) != i || !(bytes > 0)) continue;
-        uint64_t size = (uint64_t)(ceil(bytes / ROUND) * ROUND);
-        (*blocks)[count++] = (block){next, size, (uint64_t)bytes, cm_tensor_born(t), dies_of(g, t),
-                                     cm__printable(ctx, cm_tensor_name(t)), cm_role_name(cm_tensor_role(t))};
-        next += size;
+    const cm_footprint *f = cm_step_footprint(r->step);
+    const cm_graph     *g = r->graph->step;
+    int64_t             batch = cm_prediction_get_info(r->prediction)->micro_batch;
+    int32_t             pieces = cm_footprint_pieces(f), nodes = cm_graph_nodes(g), count = 0;
+    *blocks = cm__alloc_array(ctx, (size_t)pieces + (size_t)nodes + 1, sizeof **blocks); /* the last one: libraries */
+    for (int32_t i = 0; i < pieces; i++) {
+        cm_stored        piece = cm_footprint_piece(f, batch, i);
+        const cm_tensor *t = cm_graph_tensor(g, piece.tensor);
+        if (piece.born < 0 && piece.dies < 0) continue; /* not stored */
+        add(*blocks, &count, piece.bytes,
+            (block){.born = piece.born, .dies = dies_of(g, &piece), .what = cm__printable(ctx, cm_tensor_name(t)),
+                    .role = role_of(g, &piece)});
     }
+    for (int32_t i = 0; i < nodes; i++)
+        add(*blocks, &count, cm_footprint_temporary(f, batch, i),
+            (block){.born = i, .dies = i, .what = cm__printable(ctx, cm_node_name(cm_graph_node(g, i))),
+                    .role = "workspace"});
     return count;
 }
 
@@ -108,18 +126,15 @@ static uint64_t peak_of(cm__ctx *ctx, const block *blocks, int32_t count, int32_
     return (uint64_t)most;
 }
 
-/* Libraries' workspaces and temporary copies are no tensors of the graph. One block for the whole step stands for them,
+/* Libraries' permanent workspaces and remainders of blocks are no pieces. One block for the whole step stands for them,
    so that the peak is the predicted one. */
 static int32_t add_workspace(cm__ctx *ctx, const cm__predict_report *r, block *blocks, int32_t count)
 {
-    int32_t  nodes = cm_graph_nodes(r->graph->step);
-    uint64_t tensors = peak_of(ctx, blocks, count, nodes), address = FIRST;
-    double   more = r->peak_bytes - (double)tensors;
-    if (!(more >= ROUND)) return count;
-    if (count) address = blocks[count - 1].address + blocks[count - 1].size;
-    blocks[count] = (block){address, (uint64_t)(floor(more / ROUND) * ROUND), (uint64_t)more, -1, nodes,
-                            "workspaces and temporary copies", "workspace"};
-    return count + 1;
+    int32_t nodes = cm_graph_nodes(r->graph->step);
+    double  more = r->peak_bytes - (double)peak_of(ctx, blocks, count, nodes);
+    add(blocks, &count, floor(more / ROUND) * ROUND,
+        (block){.born = -1, .dies = nodes, .what = "workspaces of libraries", .role = "workspace"});
+    return count;
 }
 
 static void event(FILE *out, const char *action, const block *b, uint64_t time_us)

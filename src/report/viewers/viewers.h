@@ -31,7 +31,7 @@ void cm__step_schedule(const cm__predict_report *report, int32_t repeats, cm__vi
 /* The timeline of a step for the HTML pages: a few hundred slices, in the arena of ctx. */
 void cm__lanes_of(cm__ctx *ctx, const cm__predict_report *report, cm__lanes *lanes);
 
-/* Bytes of live tensors at each node of a step, and beyond the last one; in the arena of ctx. */
-double *cm__live_bytes(cm__ctx *ctx, const cm_graph *step, double batch);
+/* Bytes that the runtime stores at each node of a step, and beyond the last one; in the arena of ctx. */
+double *cm__live_bytes(cm__ctx *ctx, const cm__predict_report *report);
 
 #endif

@@ -6,7 +6,7 @@
 /* Numbers are all different, so that a swapped member is seen. */
 #define QUANTITIES                                                                                                     \
     ",\n\"clock_hz\": " NUMBER("11e8", "Hz") ", \"onchip_weight\": " NUMBER("12", "1") ", \"compile\": "               \
-    NUMBER("13", "s") ", \"gpus\": " NUMBER("3", "1") ", \"power\": {\"tdp\": " NUMBER("14", "W")                     \
+    NUMBER("13", "s") ", \"gpus\": " NUMBER("3", "1") ", \"exponentials\": " NUMBER("22", "1") ", \"power\": {\"tdp\": " NUMBER("14", "W")                     \
     ", \"typical\": " NUMBER("15", "W")                                                                                \
     ", \"idle\": " NUMBER("16", "W") ", \"active\": " NUMBER("19", "W") ", \"exponent\": " NUMBER("2.5", "1")          \
     ", \"floor\": " NUMBER("0.75", "1") ", \"held\": " NUMBER("0.95", "1") ", \"burst\": " NUMBER("21", "W") ", \"per_byte\": "  \
@@ -21,7 +21,7 @@ static void every_quantity(void **state)
     } all[] = {{CM_CORES, 100},      {CM_CLOCK_HZ, 11e8}, {CM_ONCHIP_WEIGHT, 12},     {CM_LAUNCH_S, 1e-6},
                {CM_COMPILE_S, 13},   {CM_TDP_W, 14},      {CM_TYPICAL_W, 15},         {CM_IDLE_W, 16},
                {CM_BYTE_J, 17e-12},  {CM_ACTIVE_W, 19},   {CM_POWER_EXPONENT, 2.5},   {CM_POWER_FLOOR, 0.75},
-               {CM_POWER_HELD, 0.95}, {CM_BURST_W, 21},   {CM_GPUS, 3}};
+               {CM_POWER_HELD, 0.95}, {CM_BURST_W, 21},   {CM_GPUS, 3},               {CM_EXPONENTIALS, 22}};
     (void)state;
     assert_int_equal(sizeof all / sizeof *all, CM_QUANTITIES);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
@@ -105,14 +105,15 @@ static void parameters_of_execution(void **state)
     cm_device *d = device_of(TIME_DEVICE(
         ",\n\"execution\": {\"efficiency\": {" SHARE("gemm", "0.1") ", " SHARE("conv", "0.2") ", "
         SHARE("attention", "0.3") ", " SHARE("memory", "0.4") "}, " SECONDS("step_overhead", "1e-3") ", "
-        SECONDS("section_overhead", "2e-3") ", " SECONDS("layer_latency", "3e-3") ", " SHARE("fill", "6") ", "
-        SHARE("error", "0.5") "}"));
+        SECONDS("section_overhead", "2e-3") ", " SECONDS("layer_latency", "3e-3") ", "
+        SECONDS("row_latency", "4e-7") ", " SHARE("fill", "6") ", " SHARE("error", "0.5") "}"));
     const cm__execution *e = &d->execution;
     (void)state;
     assert_true(e->known && !e->operator_known);
     assert_true(e->efficiency[CM__EFFORT_GEMM].value == 0.1 && e->efficiency[CM__EFFORT_CONV].value == 0.2);
     assert_true(e->efficiency[CM__EFFORT_ATTENTION].value == 0.3 && e->efficiency[CM__EFFORT_MEMORY].value == 0.4);
     assert_true(e->step_s.value == 1e-3 && e->section_s.value == 2e-3 && e->layer_s.value == 3e-3);
+    assert_true(e->row_s.value == 4e-7);
     assert_true(e->fill.value == 6 && e->error.value == 0.5);
     assert_false(e->superstep.known || e->engines.known || e->lanes.known || e->conv_error.known);
     cm_device_free(d);

@@ -98,6 +98,39 @@ static void sizes_beyond_a_column(void **state)
     assert_int_equal(cm__row_find(&t, (int64_t[]){2, 200, 300, 4}), -1);
 }
 
+/* Sizes of up to 31 bits are unpacked for 16 rows at once, in the given order; wider ones are refused. */
+static void rows_together(void **state)
+{
+    (void)state;
+    int64_t  sizes[ROWS][SIZES];
+    int32_t  back[SIZES][CM__ROWS_TOGETHER];
+    uint16_t rows[CM__ROWS_TOGETHER];
+    for (int row = 0; row < ROWS; row++)
+        for (int i = 0; i < SIZES; i++) sizes[row][i] = random_below(i == SIZES - 1 ? 31 : 8 * (i + 1));
+    for (int r = 0; r < CM__ROWS_TOGETHER; r++) rows[r] = (uint16_t)(7 * r % ROWS);
+    cm__kernel_table t = table_of(sizes[0], ROWS);
+    assert_true(cm__rows_unpack(&t, rows, back));
+    for (int r = 0; r < CM__ROWS_TOGETHER; r++)
+        for (int i = 0; i < SIZES; i++) assert_int_equal(back[i][r], sizes[rows[r]][i]);
+    sizes[rows[3]][1] = (int64_t)1 << 31;
+    t = table_of(sizes[0], ROWS);
+    assert_false(cm__rows_unpack(&t, rows, back));
+    rows[3] = rows[4]; /* none of the rows is wide, though the column is */
+    assert_true(cm__rows_unpack(&t, rows, back));
+}
+
+static void rows_by_product(void **state)
+{
+    (void)state;
+    const int64_t    sizes[][SIZES] = {{0, 12}, {3, 4}, {2, 6}, {1, 70000}, {1 << 30, 1ll << 40}};
+    cm__kernel_table t = table_of(sizes[0], 5), none = table_of(NULL, 0);
+    assert_int_equal(cm__row_with_product(&t, 12), 1); /* the first one; a size of 0 does not count */
+    assert_int_equal(cm__row_with_product(&t, 70000), 3);
+    assert_int_equal(cm__row_with_product(&t, 0), -1);
+    assert_int_equal(cm__row_with_product(&t, 13), -1);
+    assert_int_equal(cm__row_with_product(&none, 12), -1);
+}
+
 static void no_rows(void **state)
 {
     (void)state;
@@ -123,6 +156,7 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(row_in_is_row_out), cmocka_unit_test(widths_by_largest_size),
-                                       cmocka_unit_test(sizes_beyond_a_column), cmocka_unit_test(no_rows)};
+                                       cmocka_unit_test(sizes_beyond_a_column), cmocka_unit_test(no_rows),
+                                       cmocka_unit_test(rows_together), cmocka_unit_test(rows_by_product)};
     return cmocka_run_group_tests(tests, begin, end);
 }

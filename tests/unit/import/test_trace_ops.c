@@ -205,6 +205,26 @@ static void bags_are_look_ups_and_a_sum(void **state)
     }
 }
 
+/* Points of two dimensions and more have distances; a capture whose operands differ in rank, or have none, is not one. */
+static void distances_are_a_product(void **state)
+{
+    static const char *const ranks[][3] = {{"[[1,0],5,3]", "[[1,0],4,3]", "[[1,0],5,4]"},
+                                           {"[5]", "[5]", "[5,5]"},
+                                           {"[]", "[]", "[]"},
+                                           {"[[1,0],5,3]", "[4,3]", "[[1,0],5,4]"}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]", X("%s") "," X("%s") "," X("%s"),
+                       OP("aten::_euclidean_dist", "[0,1]", "[2]")), ranks[i][0], ranks[i][1], ranks[i][2]);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(count_of(g, "MatMul"), i == 0);
+        assert_int_equal(count_of(g, "Opaque"), i > 0);
+        cm_graph_free(g);
+    }
+}
+
 /* 8 rows per sample for 4 experts: a batched product, which autocast leaves alone. One row more is not divided. */
 static void experts_share_the_rows(void **state)
 {
@@ -422,7 +442,7 @@ int main(void)
         cmocka_unit_test(shared_keys_with_a_mask_stay_unfused),
         cmocka_unit_test(attention_of_three_dimensions_stays_unfused),
         cmocka_unit_test(bags_are_look_ups_and_a_sum),
-        cmocka_unit_test(experts_share_the_rows),
+        cmocka_unit_test(experts_share_the_rows), cmocka_unit_test(distances_are_a_product),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),

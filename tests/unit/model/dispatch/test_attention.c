@@ -2,6 +2,7 @@
 /* test_attention.c - when attention is fused, and the scores that it stores otherwise. */
 #include "plan_case.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/dispatch.h"
 
 /* Scores of unfused attention: 5 bytes per pair of tokens, head and layer, unless recomputed. */
 static void scores(void **state)
@@ -96,7 +97,8 @@ static void age(void **state)
     cm_device_free(a100_);
 }
 
-/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries. */
+/* No fused kernel of PyTorch takes fp32 operands with fewer heads of keys than of queries, or with heads whose width is no
+   multiple of 4. */
 static void groups_in_fp32(void **state)
 {
     (void)state;
@@ -108,7 +110,10 @@ static void groups_in_fp32(void **state)
                  {"kv_heads=2", CM_PRECISION_TF32, true},
                  {"kv_heads=2", CM_PRECISION_BF16, false},
                  {"kv_heads=2", CM_PRECISION_AMP_BF16, false},
-                 {"kv_heads=4", CM_PRECISION_FP32, false}};
+                 {"kv_heads=4", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_FP32, true},
+                 {"kv_heads=4,head_dim=28", CM_PRECISION_FP32, false},
+                 {"kv_heads=4,head_dim=26", CM_PRECISION_BF16, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[96];
         snprintf(text, sizeof text, "llama:layers=1,hidden=64,heads=4,%s,seq=32,vocab=64,ffn=64", cases[i].heads);
@@ -152,6 +157,17 @@ static void repeated_groups(void **state)
     assert_true(fabs(difference - 4 * (scores + repeated)) < 0.02 * difference);
 }
 
+/* Heads of 26 numbers in fp32: the product saves scaled queries and keys, and the three parts of the projection stay, since
+   they are views of one tensor. With dropout a score has 9 bytes: its probability, a mask, and what is not dropped. */
+static void scaled_copies(void **state)
+{
+    (void)state;
+    const char *text = "gpt:layers=4,hidden=208,heads=8,ffn=64,seq=64,vocab=16384";
+    double      scores = 9.0 * 64 * 8 * 64 * 64, copies = 2 * 4.0 * 64 * 64 * 208;
+    double      difference = peak_of(text, CM_ATTENTION_AUTO) - peak_of(text, CM_ATTENTION_FLASH);
+    assert_true(fabs(difference - 4 * (scores + copies)) < 0.01 * difference);
+}
+
 /* A model that omits masks makes them when a compiler traces it: a causal one becomes an ordinary mask, an open one keeps
    the attention from being fused. Other runtimes and an explicit choice are not affected. */
 static void omitted_masks(void **state)
@@ -178,6 +194,56 @@ static void omitted_masks(void **state)
     cm_graph_free(step);
 }
 
+#define WINDOWED "mistral:layers=1,hidden=64,heads=4,kv_heads=2,ffn=64,vocab=64,window=256,seq="
+
+/* The text of a step's call for forward attention, with two samples. */
+static void forward_call(const cm_graph *step, cm_runtime runtime, char *text, size_t room)
+{
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    cm_plan  plan = {.tp = 1, .ep = 1, .cp = 1};
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, runtime, &plan, false);
+    *text = '\0';
+    for (int32_t i = 0; i < d->n_calls; i++)
+        if (d->calls[i].op == CM__CALL_ATTENTION && d->calls[i].pass == CM__PASS_FORWARD) {
+            cm__call call;
+            cm__call_at(&d->calls[i], 2, &call);
+            cm__call_text(&call, text, room);
+        }
+    cm__ctx_free(ctx);
+}
+
+/* A window of 256 tokens. PyTorch masks all 1,024 x 1,024 scores of every query head. Kernels that know the window
+   compute, for the eight blocks of 128 queries, 1, 2, 3, 3, 3, 3, 3 and 3 blocks of keys: 21 x 128 / 8 = 336 keys per
+   query, as three samples of 342 queries (1,024 / 3 rounded up). A sequence as long as the window has none. */
+static void sliding_windows(void **state)
+{
+    static const struct {
+        const char  *seq, *call;
+        cm_runtime   runtime;
+        cm_attention attention;
+    } cases[] = {
+        {"1024", "attention forward mask bf16 2,1024,1024,4,4,16,0", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_AUTO},
+        {"1024", "attention forward mask bf16 2,1024,1024,4,4,16,0", CM_RUNTIME_TORCH_COMPILE, CM_ATTENTION_AUTO},
+        {"1024", "attention forward flash bf16 6,342,336,4,2,16,0", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_FLASH},
+        {"1024", "attention forward - bf16 6,342,336,4,2,16,0", CM_RUNTIME_MEGATRON, CM_ATTENTION_AUTO},
+        {"384", "attention forward - bf16 2,384,384,4,2,16,1", CM_RUNTIME_MEGATRON, CM_ATTENTION_AUTO},
+        {"256", "attention forward - bf16 2,256,256,4,2,16,1", CM_RUNTIME_TORCH_EAGER, CM_ATTENTION_AUTO},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char model[160], text[128];
+        snprintf(model, sizeof model, "%s%s", WINDOWED, cases[i].seq);
+        cm_graph        *forward = loaded(model), *step;
+        cm_train_options train = {.precision = CM_PRECISION_BF16, .attention = cases[i].attention};
+        if (cm_graph_train(forward, &train, &step, &diag)) fail_msg("%s", diag.reason);
+        forward_call(step, cases[i].runtime, text, sizeof text);
+        assert_string_equal(text, cases[i].call);
+        cm_graph_free(step);
+        cm_graph_free(forward);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,7 +251,8 @@ int main(void)
         cmocka_unit_test(choice),
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
-        cmocka_unit_test(repeated_groups), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(repeated_groups), cmocka_unit_test(scaled_copies), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(sliding_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

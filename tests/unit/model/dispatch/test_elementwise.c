@@ -128,6 +128,34 @@ static void casts_to_the_type_of_a_product(void **state)
           "elementwise forward mul fp32 1,16");
 }
 
+/* Scores, a product in bf16 under autocast, plus a bias in fp32: fp32, but bf16 in place. */
+static void functions_in_place_keep_the_type(void **state)
+{
+    (void)state;
+#define BIASED(add)                                                                                                    \
+    CAPTURE("[[1,0],4,4]", "[4]", "6",                                                                                 \
+            TENSOR("[4,4]", "fp32", "parameter") "," X("[[1,0],4,4]") "," X("[[1,0],4,4]"),                            \
+            STEP("aten::bmm", "[2,2]", "[5]", "") "," STEP(add, "[5,4]", "[6]", ""))
+    MAKES(BIASED("aten::add.Tensor"), AMP_BF16, 2, "elementwise forward add:row bf16+fp32>fp32 2,16");
+    MAKES(BIASED("aten::add_.Tensor"), AMP_BF16, 2, "elementwise forward add:row bf16+fp32>bf16 2,16");
+}
+
+/* [2, 6] to [2, 3]: the gradient's kernel has a thread for each of the 6 results, as the benchmark counts them. */
+static void gated_linear_units(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::glu", "[[1,0],6]", "[6]", "[[1,0],3]", "\"dim\":1"), FP32, 2, "elementwise forward glu fp32 1,6",
+          "elementwise forward glu_grad fp32 1,6");
+}
+
+/* 2 x 12 x 4 x 4 pixels to 2 x 3 x 8 x 8 and back. */
+static void shuffled_pixels(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::pixel_shuffle", "[[1,0],12,4,4]", "[4]", "[[1,0],3,8,8]", "\"upscale_factor\":2"), FP32, 2,
+          "elementwise forward shuffle fp32 1,384", "elementwise forward shuffle fp32 1,384");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(dropout_is_for_training),
@@ -140,6 +168,8 @@ int main(void)
                                        cmocka_unit_test(a_bounded_function),
                                        cmocka_unit_test(gradients_of_several_kernels),
                                        cmocka_unit_test(a_filled_copy),
-                                       cmocka_unit_test(casts_to_the_type_of_a_product)};
+                                       cmocka_unit_test(casts_to_the_type_of_a_product),
+                                       cmocka_unit_test(functions_in_place_keep_the_type),
+                                       cmocka_unit_test(gated_linear_units), cmocka_unit_test(shuffled_pixels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

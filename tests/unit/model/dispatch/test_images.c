@@ -59,6 +59,12 @@ static void windows_and_columns(void **state)
           "pool forward im2col:nchw fp32 2,6,8,8,3,2,1", "pool backward im2col:nchw fp32 2,6,8,8,3,2,1");
     MAKES(ONE("aten::col2im", "[[1,0],54,16]", "[16]", "[[1,0],6,8,8]", WINDOW), FP32, 2,
           "pool backward im2col:nchw fp32 2,6,8,8,3,2,1", "pool forward im2col:nchw fp32 2,6,8,8,3,2,1");
+    /* windows of 9 x 1 in an image of one column, as ConvBERT has them: a signal. Its transposed gradient is copied. */
+    MAKES(CAPTURE("[[1,0],6,16,1]", "[1]", "5", X("[[1,0],54,16]") "," X("[[1,0],16,54]"),
+                  STEP("aten::im2col", "[2]", "[4]",
+                       "\"kernel_size\":[9,1],\"stride\":[1,1],\"padding\":[4,0],\"dilation\":[1,1]") ","
+                      STEP("aten::transpose.int", "[4]", "[5]", "\"dim0\":1,\"dim1\":2")),
+          FP32, 2, "pool forward im2col:nchw fp32 2,6,1,16,9,1,4", "pool backward im2col:nchw fp32 2,6,1,16,9,1,4");
 }
 
 static void sampled_and_unfolded(void **state)
@@ -78,7 +84,7 @@ static void sampled_and_unfolded(void **state)
           "elementwise forward copy fp32 1,4592");
     /* windows of 4 at each second of 10 places, as a view; backward fills with zeros and adds 4 windows */
     MAKES(ONE("aten::unfold", "[[1,0],10]", "[10]", "[[1,0],4,4]", "\"dimension\":1,\"size\":4,\"step\":2"), FP32, 2,
-          "elementwise forward fill fp32 1,20", "elementwise forward copy:strided fp32 1,32");
+          "elementwise forward fill fp32 1,20", "elementwise forward unfold_grad fp32 1,32");
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_matrix.c - products: linear layers and their gradients. */
-#include "dispatch_calls.h"
+#include "trace_calls.h"
 
 #define LINEAR "input x 32\nlinear 10\n"
 
@@ -68,11 +68,38 @@ static void a_compiler_adds_biases_later(void **state)
                    "gemm forward nt-bias bf16 1,4,8,16"));
 }
 
+/* 8 rows for each of 4 experts: a product for each expert, in bf16 one for all. Two samples have 16 rows. */
+static void experts_one_after_another(void **state)
+{
+    (void)state;
+#define EXPERTS                                                                                                        \
+    CAPTURE("[[8,0],5]", "[5]", "6",                                                                                   \
+            TENSOR("[4,5,6]", "fp32", "parameter") "," TENSOR("[4]", "int32", "input") "," X("[[8,0],6]"),             \
+            STEP("aten::_grouped_mm", "[2,4,5]", "[6]", ""))
+#define FOUR(call) call, call, call, call
+    MAKES(EXPERTS, FP32, 2, FOUR("gemm forward nn fp32 1,4,6,5"), FOUR("gemm forward nt fp32 1,4,5,6"),
+          FOUR("gemm forward tn fp32 1,5,6,4"));
+    MAKES(EXPERTS, BF16, 2, "gemm forward nn bf16 4,4,6,5", "gemm forward nt bf16 4,4,5,6",
+          "gemm forward tn bf16 4,5,6,4");
+}
+
+/* Distances of 7 points to 7: squares are summed and added as columns to 3 coordinates. A clamp and a root follow, and
+   in backward a division and what replaces it where distances are zero. */
+static void distances(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],7,3]", "[3]", "4", X("[[1,0],7,7]"), STEP("aten::_euclidean_dist", "[2,2]", "[4]", "")), FP32,
+          2, "reduce forward sum fp32 14,3,1", "reduce forward sum fp32 14,3,1", "elementwise forward cat fp32 14,5",
+          "elementwise forward cat fp32 14,5", "gemm forward nt fp32 2,7,7,5", "elementwise forward clip fp32 1,98",
+          "elementwise forward sqrt fp32 1,98", "elementwise forward div fp32 1,98", "elementwise forward where fp32 1,98");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer), cmocka_unit_test(two_linear_layers),
                                        cmocka_unit_test(a_compiler_pads_large_products),
                                        cmocka_unit_test(a_compiler_pads_products_in_tf32),
-                                       cmocka_unit_test(a_compiler_adds_biases_later)};
+                                       cmocka_unit_test(a_compiler_adds_biases_later),
+                                       cmocka_unit_test(experts_one_after_another), cmocka_unit_test(distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,6 +169,38 @@ static void sums_across_memory(void **state)
     MAKES(TURNED("16"), FP32, 2, "elementwise forward copy fp32 1,960");
 }
 
+/* w[3, 5, 1] is repeated 4 times and permuted to [4, 3, 5] or [3, 4, 5], whose gradient is contiguous: the numbers that are
+   summed are apart by 15, by 5, or side by side in [3, 5, 4]. One number for each of the middle dimension is summed from
+   both sides. */
+static void sums_in_the_order_of_memory(void **state)
+{
+    (void)state;
+#define PERMUTED(shape, perm)                                                                                          \
+    CAPTURE(shape, "[1]", "7",                                                                                         \
+            TENSOR("[3,5,1]", "fp32", "parameter") "," X("[3,5,4]") "," X(shape) "," X(shape),                         \
+            STEP("aten::expand", "[4]", "[5]", "") "," STEP("aten::permute", "[5]", "[6]", "\"dims\":" perm) ","       \
+                STEP("aten::mul.Tensor", "[6,2]", "[7]", ""))
+    MAKES(PERMUTED("[4,3,5]", "[2,0,1]"), FP32, 2, "reduce forward sum fp32 1,4,15");
+    MAKES(PERMUTED("[3,4,5]", "[0,2,1]"), FP32, 2, "reduce forward sum fp32 3,4,5");
+    MAKES(PERMUTED("[3,5,4]", "[0,1,2]"), FP32, 2, "reduce forward sum fp32 15,4,1");
+#define MIDDLE                                                                                                         \
+    CAPTURE("[3,4,5]", "[1]", "7",                                                                                     \
+            TENSOR("[4]", "fp32", "parameter") "," X("[3,5,4]") "," X("[3,4,5]") "," X("[3,4,5]"),                     \
+            STEP("aten::expand", "[4]", "[5]", "") "," STEP("aten::permute", "[5]", "[6]", "\"dims\":[0,2,1]") ","     \
+                STEP("aten::mul.Tensor", "[6,2]", "[7]", ""))
+    MAKES(MIDDLE, FP32, 2, "reduce forward sum:nchw fp32 3,4,5");
+}
+
+/* The kernel that looks the rows of bags up also adds them. */
+static void sums_of_bags(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[9,4]", "[4]", "6",
+                  TENSOR("[[3,0]]", "int64", "input") "," TENSOR("[[1,0]]", "int64", "input") "," X("[[1,0],4]"),
+                  STEP("aten::_embedding_bag", "[2,4,5]", "[6]", "")),
+          FP32, 8, "embedding forward - fp32 24,9,4", "reduce forward sum fp32 1,32,1");
+}
+
 /* v[6, 5] by rows, with a length for each. */
 static void weights_of_given_length(void **state)
 {
@@ -185,7 +217,8 @@ int main(void)
                                        cmocka_unit_test(a_batch_norm_with_another_layout), cmocka_unit_test(a_group_norm),
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
-                                       cmocka_unit_test(sums_across_memory),
+                                       cmocka_unit_test(sums_across_memory), cmocka_unit_test(sums_in_the_order_of_memory),
+                                       cmocka_unit_test(sums_of_bags),
                                        cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,6 +42,21 @@ static void pruned_weights_are_skipped(void **state)
                      CM_ERR_ARGUMENT);
 }
 
+/* In mixed precision a cast stores the gradient that a product makes in 16 bits. Pruned weights have none there either:
+   a tenth of the arithmetic, and with a slow link a tenth of the traffic. */
+static void pruned_weights_have_no_gradient(void **state)
+{
+    (void)state;
+    const char              *mlp = "mlp:in=4000,hidden=3000x2000,out=1000";
+    const cm_train_options   mixed = {.precision = CM_PRECISION_AMP_FP16};
+    const cm_predict_options dense = {.batch = 64}, sparse = {.batch = 64, .sparsity = {.pruned = 0.9}};
+    const char              *chips[] = {SKIPPING("1e12", "1e18"), SKIPPING("1e12", "1e8")};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        answer a = ask_trained(chips[i], mlp, mixed, dense), b = ask_trained(chips[i], mlp, mixed, sparse);
+        assert_near(b.info.device_time_s, 0.1 * a.info.device_time_s, 2e-2);
+    }
+}
+
 /* Embeddings, attention and the head of a model with repeated blocks are not pruned. */
 static void blocks_alone_are_pruned(void **state)
 {
@@ -58,6 +73,16 @@ static void layers_have_a_latency(void **state)
     (void)state;
     answer a = ask(STREAMING("1e12", "1e18", ", \"layer_latency\": " NUMBER("1", "s")), "resnet18", 1, false);
     assert_near(a.info.device_time_s, a.info.launches, 1e-3);
+}
+
+/* A row of weights for each input of a product. Backward reads the second matrix alone: the input of the network needs
+   no gradient. */
+static void rows_of_weights_have_a_latency(void **state)
+{
+    (void)state;
+    const char *chip = STREAMING("1e12", "1e18", ", \"row_latency\": " NUMBER("1e-3", "s"));
+    answer      a = ask(chip, "mlp:in=400,hidden=300,out=100", 1, false);
+    assert_near(a.info.device_time_s, (400 + 300 + 300) * 1e-3, 1e-3);
 }
 
 /* Under software of a year before `older_before`, causal models take `older_software` times as long, whatever bounds
@@ -82,6 +107,19 @@ static void older_software_is_slower_for_causal_models(void **state)
     }
 }
 
+/* The chip holds a layer of 32 samples, but not the inputs of all 64 layers, 4.2 MB each in 16 bits. What it lacks goes
+   out in forward, beside the 6.3 MB of a layer's weights that come in, and comes in with them in backward. */
+static void inputs_of_layers_leave_the_chip(void **state)
+{
+    (void)state;
+    const char *model = "gpt:layers=64,hidden=512,heads=8,seq=128,vocab=1000";
+    answer      less = ask(STREAMING("1.5e8", "1e8", ""), model, 32, false);
+    answer      more = ask(STREAMING("2e8", "1e8", ""), model, 32, false);
+    assert_int_equal(less.info.micro_batch, 32);
+    assert_int_equal(more.info.micro_batch, 32);
+    assert_near(less.info.device_time_s - more.info.device_time_s, (2e8 - 1.5e8) / 1e8, 1e-2);
+}
+
 static void activations_bound_the_micro_batch(void **state)
 {
     (void)state;
@@ -101,8 +139,11 @@ int main(void)
         cmocka_unit_test(a_slow_link_bounds_the_step),
         cmocka_unit_test(a_fast_link_leaves_the_arithmetic),
         cmocka_unit_test(pruned_weights_are_skipped),
+        cmocka_unit_test(pruned_weights_have_no_gradient),
         cmocka_unit_test(blocks_alone_are_pruned),
         cmocka_unit_test(layers_have_a_latency),
+        cmocka_unit_test(rows_of_weights_have_a_latency),
+        cmocka_unit_test(inputs_of_layers_leave_the_chip),
         cmocka_unit_test(older_software_is_slower_for_causal_models),
         cmocka_unit_test(activations_bound_the_micro_batch),
     };

@@ -79,11 +79,11 @@ static void blocks_of_attention(void **state)
     assert_true(feature(&shared, 12 + 5) != feature(&c, 12 + 5)); /* grouped-query attention has separate kernels */
 }
 
-/* As many groups as channels uses another kernel than one group; other numbers of groups use a third, and several
+/* As many groups as channels uses another kernel than one group; groups of 4 or 8 channels use a third, and several
    filters for each channel a fourth. */
 static void kinds_of_groups(void **state)
 {
-    static const int64_t groups[] = {1, 64, 32, 16, 64}, filters[] = {64, 64, 64, 64, 128};
+    static const int64_t groups[] = {1, 64, 16, 8, 64}, filters[] = {64, 64, 64, 64, 128};
     double               of[5];
     (void)state;
     for (int i = 0; i < 5; i++) {
@@ -93,6 +93,22 @@ static void kinds_of_groups(void **state)
     }
     assert_true(of[0] != of[1] && of[1] != of[2] && of[0] != of[2] && of[2] == of[3]);
     for (int i = 0; i < 4; i++) assert_true(of[4] != of[i]);
+}
+
+/* Groups of 32 channels are alike, however many there are: their channels and filters are those of one group, and only
+   the number of groups differs. */
+static void wide_groups_are_described_by_one(void **state)
+{
+    cm__call few = {.op = CM__CALL_CONV, .variant = "nhwc", .dtype = "bf16",
+                    .sizes = {8, 64, 64, 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, 2}};
+    cm__call many = few;
+    (void)state;
+    many.sizes[CM__CONV_C] = many.sizes[CM__CONV_K] = 1024;
+    many.sizes[CM__CONV_GROUPS] = 32;
+    assert_true(feature(&few, CM__CONV_C) == feature(&many, CM__CONV_C));
+    assert_true(feature(&few, CM__CONV_K) == feature(&many, CM__CONV_K));
+    assert_true(feature(&few, CM__CONV_GROUPS) == feature(&many, CM__CONV_GROUPS));
+    assert_true(feature(&few, CM__CONV_SIZES + 5) < feature(&many, CM__CONV_SIZES + 5));
 }
 
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
@@ -137,6 +153,7 @@ int main(void)
         cmocka_unit_test(alignment_of_rows),
         cmocka_unit_test(waves_of_tiles),
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
+        cmocka_unit_test(wide_groups_are_described_by_one),
         cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -379,6 +379,45 @@ TEST(own_rows_correct_larger_tables)
     cm_device_free(h200);
 }
 
+/* Rows of all tables of the H200, and calls between them: a bound is the time of a row, and never above a time. */
+TEST(lower_bounds_are_below_times)
+{
+    cm_device *d;
+    int        bounds = 0, calls = 0;
+    assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
+    cm__timer  *timer = cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER, NULL);
+    cm__kernels k = cm__kernels_built_in("nvidia-h200");
+    assert_true(cm__timer_bounds(timer));
+    for (int32_t i = 0; i < k.count; i++)
+        for (int size = -1; size < cm__call_kinds[k.tables[i].op].n_sizes; size++) {
+            cm__call c = cm__call_of_table(&k.tables[i]);
+            cm__set_row(&c, &k.tables[i], k.tables[i].n_rows / 2);
+            if (size >= 0) c.sizes[size] += c.sizes[size] / 2;
+            cm__timed timed = cm__timer_time(timer, &c);
+            cm__timed least = cm__timer_least(timer, &c);
+            bool      row = timed.how == CM_HOW_MEASURED && least.time_s > 0;
+            if (row) assert_true(least.time_s == timed.time_s && least.launches == timed.launches);
+            assert_true(least.time_s >= 0 && least.time_s <= timed.time_s && least.launches <= timed.launches);
+            bounds += least.time_s > 0;
+            calls++;
+        }
+    assert_true(bounds > calls / 2);
+    cm_device_free(d);
+}
+
+/* Other devices have none: their times are transferred. */
+TEST(no_bounds_of_transferred_times)
+{
+    cm_device *d = device_of(ROWS_DEVICE), *h200;
+    cm__call   c = call_of("gemm forward nn bf16 1,4096,1024,1024");
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    assert_false(cm__timer_bounds(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL)));
+    assert_false(cm__timer_bounds(cm__timer_new(ctx, h200, NULL, CM_RUNTIME_TUNED, NULL)));
+    assert_true(cm__timer_least(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c).time_s == 0);
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +429,8 @@ int main(void)
         cmocka_unit_test(interpolated_times_are_transferred),
         cmocka_unit_test(own_rows_come_first),
         cmocka_unit_test(own_rows_correct_larger_tables),
+        cmocka_unit_test(lower_bounds_are_below_times),
+        cmocka_unit_test(no_bounds_of_transferred_times),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(rows_left_out),
         cmocka_unit_test(a_shape_that_does_not_matter),

@@ -134,6 +134,31 @@ static void attention_follows_the_peak(void **state)
     near(with(text, time_s, 1, CORES, 2), time_s, 0.01);
 }
 
+/* One exponential for each of 16 * 16384^2 scores, at 1e12 of them per second; products and exponentials take turns.
+   If one device's rate is not known, the other's does not count. */
+static void exponentials_follow_their_own_rate(void **state)
+{
+    cm__limits from = round_limits(), to, unknown = from;
+    cm__call   c = call_of("attention forward - bf16 1,16384,16384,16,16,128,0");
+    double     scores = 16. * 16384 * 16384, products_s = scores * 4 * 128 / 1e14, exponentials_s = scores / 1e12;
+    double     time_s = (products_s + exponentials_s) / 0.4;
+    (void)state;
+    from.exponentials_s = 1e12;
+    to = from;
+    to.exponentials_s = 2e12;
+    near(cm__transferred(&to, &from, &c, time_s, 1), (products_s + exponentials_s / 2) / 0.4, 0.01);
+    to.peak[CM_ENGINE_MATRIX][CM_RATE_BF16] = 3e14;
+    near(cm__transferred(&to, &from, &c, time_s, 1), (products_s / 3 + exponentials_s / 2) / 0.4, 0.01);
+    cm__limits fast = unknown;
+    fast.peak[CM_ENGINE_MATRIX][CM_RATE_BF16] = 3e14;
+    double plain = cm__transferred(&fast, &unknown, &c, time_s, 1);
+    near(cm__transferred(&fast, &from, &c, time_s, 1), plain, 1e-12);
+    near(cm__transferred(&to, &unknown, &c, time_s, 1), plain, 1e-12);
+    c = call_of("attention backward - bf16 1,16384,16384,16,16,128,1"); /* half the scores, 2.5 times the products */
+    time_s = (2.5 * products_s + exponentials_s) / 2 / 0.4;
+    near(cm__transferred(&to, &from, &c, time_s, 1), (2.5 * products_s / 3 + exponentials_s / 2) / 2 / 0.4, 0.01);
+}
+
 /* ---- latency ----------------------------------------------------------------------------------------------------- */
 
 #define TINY "elementwise forward relu bf16 1,64"
@@ -305,6 +330,7 @@ int main(void)
         cmocka_unit_test(faster_than_both_bounds),
         cmocka_unit_test(a_poor_product_does_not),
         cmocka_unit_test(attention_follows_the_peak),
+        cmocka_unit_test(exponentials_follow_their_own_rate),
         cmocka_unit_test(a_tiny_kernel_follows_the_clock),
         cmocka_unit_test(the_rest_follows_the_cores),
         cmocka_unit_test(channels_first_use_a_core_each),

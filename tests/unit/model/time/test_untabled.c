@@ -71,6 +71,10 @@ static void loops_of_threads(void **state)
         {"softmax backward blocks fp32 16,32768", 2 * 32 * 1150e-9},
         {"pool forward im2col:nchw fp32 16,1,1,66560,1024,256,0", 16 * 1024 * 276e-9},
         {"pool forward im2col:nchw fp32 2,3,32,32,16,16,0", 2 * 256 * 276e-9},
+        {"pool forward im2col:nchw bf16 64,384,1,128,9,1,4", 64 * 9 * 32 * 14.6e-9}, /* 32 warps of a block take turns */
+        {"resize forward adaptive-max:nchw fp32 8,64,288,288,1,1", 288 * 288 * 103e-9},
+        {"resize forward adaptive-max:nchw fp32 8,400,30,30,2,2", 4 * 225 * 103e-9}, /* 800 blocks run at once */
+        {"resize forward adaptive-max:nchw fp32 8,100,30,30,2,2", 225 * 60e-9},      /* 2.9 MB */
         {"reduce forward nll fp32 1,65536,1", 65536 * 1.85e-9},
         {"reduce forward nll_grad fp32 8,65536,1", 65536 * 1.5e-9},
         {"reduce forward cumsum fp32 64,1024,16", 1024 * 350e-9},
@@ -99,6 +103,7 @@ static void elements_of_mixed_types(void **state)
         {"elementwise forward mul:col bool+fp32>fp32 1000,1000", 1.0}, {"elementwise forward copy bool>fp32 1,1000000", 0.7},
         {"elementwise forward add bf16+fp32>fp32 1,1000000", 0.92},    {"elementwise forward mul:row bf16 1000,1000", 0.58},
         {"elementwise forward mul:col bf16 1,1000000", 0},             {"elementwise forward copy fp32>bf16 1,1000000", 0},
+        {"elementwise forward unfold_grad fp16 1,1000000", 1.4},       {"elementwise forward shuffle bf16 1,1000000", 0.77},
         {"elementwise forward mul fp32 1,1000000", 0},                 {"elementwise forward copy:part fp32 1000,1000", 0},
     };
     (void)state;
@@ -187,8 +192,7 @@ static void gradients_of_many_rows_start_many_blocks(void **state)
 static void scans_of_short_rows(void **state)
 {
     static const char *const others[] = {
-        "reduce forward cumsum fp32 4096,8,1", "reduce forward cumsum fp32 131072,256,1",
-        "reduce forward sum fp32 131072,8,1"};
+        "reduce forward cumsum fp32 4096,8,1", "reduce forward cumsum fp32 131072,256,1"};
     cm__call   c = call_of("reduce forward cumsum fp32 131072,8,1");
     cm__call   wide = call_of("reduce forward cumsum fp32 2097152,1025,1");
     cm__limits h200 = limits;
@@ -200,6 +204,78 @@ static void scans_of_short_rows(void **state)
         cm__call other = call_of(others[i]);
         if (cm__least_time(&h200, &other) != 0) fail_msg("%s", others[i]);
     }
+}
+
+/* Rows of an H200's table, and a variance in the step of ConvNeXt Zepto. 11 numbers have 8 threads. */
+static void reductions_of_short_rows(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } rows[] = {{"reduce forward sum bf16 7077888,32,1", 1539e-6}, {"reduce forward mean fp32 2621440,32,1", 583.3e-6},
+                {"reduce forward sum bf16 500000,11,1", 29.4e-6},  {"reduce forward sum fp32 636274,64,1", 153.2e-6},
+                {"reduce forward var fp16 6422528,32,1", 2612e-6}};
+    static const char *const others[] = {"reduce forward sum bf16 262144,144,1", "reduce forward sum bf16 512,32,1024",
+                                         "reduce forward sum:nchw bf16 512,32,1"};
+    cm__limits h200 = limits;
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cm__call c = call_of(rows[i].call);
+        double   time_s = cm__least_time(&h200, &c);
+        if (time_s > 1.005 * rows[i].measured_s || time_s < 0.89 * rows[i].measured_s) fail_msg("%s", rows[i].call);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        cm__call other = call_of(others[i]);
+        if (cm__least_time(&h200, &other) != 0) fail_msg("%s", others[i]);
+    }
+}
+
+/* Rows of an H200's table, in and beyond its cache, and the signals of a U-Net that no row is near: two blocks do not take
+   longer than one. In 16 bits gradients are added, as many as the signal grows. */
+static void interpolated_signals(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } rows[] = {{"resize forward linear1d:nchw fp32 16,64,1,1024,1,2048", 171.9e-6},
+                {"resize backward linear1d:nchw fp32 128,256,1,2048,1,4096", 12.15e-3},
+                {"resize forward linear1d:nchw fp32 2048,64,1,512,1,1024", 49.0e-3},
+                {"resize backward linear1d:nchw bf16 32,256,1,128,1,256", 21.18e-3},
+                {"resize backward linear1d:nchw bf16 32,64,1,1000,1,4000", 9.8e-3}};
+    cm__limits h200 = limits;
+    cm__call   plane = call_of("resize forward bilinear:nchw fp32 16,64,32,32,64,64");
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9, h200.cache_bytes = 50e6;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cm__call c = call_of(rows[i].call);
+        near(cm__line_time(&h200, &c), rows[i].measured_s, 0.08);
+    }
+    assert_true(cm__line_time(&h200, &plane) == 0);
+}
+
+/* Experts and edges of graphs in steps on an H200 (first-sight lists n and o): the kernels of index_put_, of the indices
+   before it, and of zeros. */
+static void gradients_of_few_equal_indices(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } steps[] = {{"embedding backward index fp32 65536,65536,768", 236e-6},
+                 {"embedding backward index fp32 40960,10240,768", 111e-6},
+                 {"embedding backward index fp32 16384,8192,768", 68e-6},
+                 {"embedding backward index fp32 12288,3072,768", 58e-6}};
+    cm__limits h200 = limits;
+    cm__call   equal = call_of("embedding backward index fp32 614400,10240,64"),
+             forward = call_of("embedding forward index fp32 65536,65536,768");
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9, h200.memory_bytes_s = 4.8e12;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        cm__call c = call_of(steps[i].call);
+        near(cm__most_time(&h200, &c), steps[i].measured_s, 0.1);
+    }
+    assert_true(cm__most_time(&h200, &equal) == 0); /* 60 equal indices wait for each other */
+    assert_true(cm__most_time(&h200, &forward) == 0);
 }
 
 /* Measured on an H200: 8 products of 64 x 64 x 67,584 in tf32 take 666 us in a step, and in bf16 94.7 us alone. */
@@ -221,6 +297,20 @@ static void batched_products_of_long_rows(void **state)
     }
     assert_true(cm__least_time(&h200, &one) == 0); /* its inner size is split */
     assert_true(cm__least_time(&h200, &odd) > 70e-6 && cm__least_time(&h200, &odd) <= 110.5e-6);
+}
+
+/* Measured in a census of operators on an H200: 63.8 us for 32,768 products of 3 x 3 x 3, 123 us for 65,536 of 4 x 4 x 1. */
+static void many_small_products(void **state)
+{
+    cm__call   three = call_of("gemm forward nn fp32 32768,3,3,3"), four = call_of("gemm forward nt tf32 65536,4,4,1");
+    cm__call   wide = call_of("gemm forward nt bf16 1000,65,64,1"), vector = call_of("gemm forward nt bf16 65536,4,1,4");
+    cm__limits h200 = limits;
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9;
+    near(cm__least_time(&h200, &three), 63.8e-6, 0.05);
+    near(cm__least_time(&h200, &four), 123e-6, 0.02);
+    near(cm__least_time(&limits, &wide), 1000 * 2 * 200 / (100 * 1e9), 1e-9);
+    assert_true(cm__least_time(&h200, &vector) < 1e-7);
 }
 
 /* 32,768 heads of 51 queries with dropout: 931 us forward and 1,986 us backward in a step on an H200. */
@@ -355,6 +445,10 @@ static void in_the_timer(void **state)
         assert_true(cm__timer_time(t, &norm).time_s >= cm__least_time(&l, &norm));
         assert_true(cm__timer_time(t, &instances).time_s >= cm__traffic_time(&l, &instances));
         near(cm__timer_time(t, &product).time_s, cm__vector_product_time(&l, &product), 1e-9);
+        cm__call signal = call_of("resize forward linear1d:nchw fp32 2048,64,1,512,1,1024");
+        cm__call moved = call_of("embedding backward index fp32 40960,40960,768");
+        near(cm__timer_time(t, &signal).time_s, cm__line_time(&l, &signal), 1e-9);
+        assert_true(cm__timer_time(t, &moved).time_s <= cm__most_time(&l, &moved));
         cm__ctx_free(ctx);
         cm_device_free(h200);
         cm_device_free(d);
@@ -370,7 +464,9 @@ int main(void)
         cmocka_unit_test(one_block_sums_a_group_in_the_cache),
         cmocka_unit_test(gradients_of_equal_indices_are_added_one_after_another),
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
-        cmocka_unit_test(batched_products_of_long_rows),
+        cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
+        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows),
+        cmocka_unit_test(many_small_products),
         cmocka_unit_test(attention_of_many_heads),
         cmocka_unit_test(memory_delivers_the_operands), cmocka_unit_test(volumes_in_32_bits),
         cmocka_unit_test(passes_and_types_of_volumes), cmocka_unit_test(tiles_of_volumes),
