@@ -76,8 +76,8 @@ static int events_of(const char *runtime, int *blocks)
 static void one_event_for_each_block(void **state)
 {
     (void)state;
-    int blocks;
-    assert_int_equal(events_of("torch-eager", &blocks), blocks);
+    int blocks, events = events_of("torch-eager", &blocks);
+    assert_int_equal(events, blocks);
 }
 
 /* Fused kernels do not store what is between their operators. */
