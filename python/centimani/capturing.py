@@ -266,7 +266,7 @@ def _find_casts(plan: Plan, world: Any) -> None:
                 lists.append(_run(plan, world, swapped, point, forward_only=True).casts.asked)
         except Exception:  # noqa: BLE001 - the step itself is recorded without autocast
             return
-        if (torch.float32, torch.bfloat16) not in lists[0]:
+        if all(wanted != torch.bfloat16 for _, wanted in lists[0]):
             return
     plan.casts = casts.only_under_autocast(lists[1], lists[2], lists[0])
 

@@ -360,7 +360,8 @@ static bool lower_cast(lowering *l, const cm_node *n)
     bool             low = cm__attr_find(n, CM_ATTR_UNDER_AUTOCAST) != NULL;
     if (n->op != CM_OP_CAST || (!y->converted && !low)) return false;
     int32_t x = mapped(l, n->inputs[0]);
-    if (low) want = l->autocast ? l->low : cm__t(l->out, x)->dtype;
+    if (low && l->autocast) want = l->low;
+    else if (low && cm__is_float(cm__t(l->out, x)->dtype)) want = cm__t(l->out, x)->dtype;
     else if (l->autocast) want = cast_under_autocast(l, n, x);
     else converted(l, y, &want);
     follow(l->out, n);

@@ -51,6 +51,12 @@ class Casts(unittest.TestCase):
         self.assertEqual(casts.only_under_autocast([same], [low], [same]), set())
         self.assertEqual(casts.only_under_autocast([same], [low], [down, down]), set())  # another path
 
+    def test_truth_values_that_get_the_type_of_another_tensor(self):
+        wide, low = (torch.bool, WIDE), (torch.bool, LOW)
+        self.assertEqual(casts.only_under_autocast([wide], [low], [low]), {0})  # (x > 0).to(y.dtype), y a product
+        self.assertEqual(casts.only_under_autocast([wide], [low], [wide]), set())  # y a norm, fp32 under autocast
+        self.assertEqual(casts.only_under_autocast([wide], [wide], [wide]), set())  # (x > 0).float()
+
     @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 has no autocast for tensors without data")
     def test_a_scale_is_cast_to_the_type_of_a_product(self):
         for cast in (True, False):

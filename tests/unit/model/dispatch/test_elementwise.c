@@ -128,6 +128,25 @@ static void casts_to_the_type_of_a_product(void **state)
           "elementwise forward mul fp32 1,16");
 }
 
+/* (x > 0).to(y.dtype) beside a product y: truth values become numbers of 16 bits under autocast, and y times them and its
+   gradient are computed in these. (x > 0).float() stays in fp32, and so does what reads it. In fp32 there are two products
+   and one gradient of each. */
+static void truth_values_get_the_type_of_a_product(void **state)
+{
+    (void)state;
+#define MASKED(cast)                                                                                                   \
+    CAPTURE("[4,4]", "[4,4]", "7", TENSOR("[4,4]", "bool", "input") "," X("[4,4]") "," X("[4,4]") "," X("[4,4]"),      \
+            STEP("aten::mm", "[2,2]", "[5]", "") "," STEP(cast, "[4]", "[6]", "") ","                                  \
+            STEP("aten::mul.Tensor", "[5,6]", "[7]", ""))
+    MAKES(MASKED("aten::to.autocast"), AMP_BF16, 2, "elementwise forward copy bool>bf16 1,16",
+          "elementwise forward mul bf16 1,16", "elementwise forward mul bf16 1,16");
+    MAKES(MASKED("aten::_to_copy"), AMP_BF16, 2, "elementwise forward copy bool>fp32 1,16",
+          "elementwise forward mul bf16+fp32>fp32 1,16");
+    MAKES(MASKED("aten::to.autocast"), FP32, 2, "elementwise forward copy bool>fp32 1,16",
+          "elementwise forward mul fp32 1,16", "elementwise forward mul fp32 1,16", "elementwise forward mul fp32 1,16",
+          "elementwise forward mul fp32 1,16");
+}
+
 /* Scores, a product in bf16 under autocast, plus a bias in fp32: fp32, but bf16 in place. */
 static void functions_in_place_keep_the_type(void **state)
 {
@@ -169,6 +188,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_several_kernels),
                                        cmocka_unit_test(a_filled_copy),
                                        cmocka_unit_test(casts_to_the_type_of_a_product),
+                                       cmocka_unit_test(truth_values_get_the_type_of_a_product),
                                        cmocka_unit_test(functions_in_place_keep_the_type),
                                        cmocka_unit_test(gated_linear_units), cmocka_unit_test(shuffled_pixels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
