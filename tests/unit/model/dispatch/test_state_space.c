@@ -2,13 +2,13 @@
 /* test_state_space.c - kernel calls of state-space layers. */
 #include "dispatch_calls.h"
 
-static void count(const char *model, const char *const *calls, const int *expected, int n)
+static void count(const char *text, const char *const *calls, const int *expected, int n)
 {
     static listed got;
     cm_graph     *g, *step;
     cm__ctx      *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    assert_int_equal(cm_graph_load(model, NULL, &g, &diag), CM_OK);
+    assert_int_equal(cm_graph_load(text, NULL, &g, &diag), CM_OK);
     step = step_of(g, CM_PRECISION_FP32, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 3, &got);
     for (int i = 0; i < n; i++) assert_int_equal(times(&got, calls[i]), expected[i]);

@@ -136,16 +136,16 @@ static void smaller_micro_batches_keep_optimizer_states_on_the_chip(void **state
     cm_diag          diag = {0};
     cm_device       *bow;
     cm_graph        *forward, *step;
-    cm_prediction   *answer;
+    cm_prediction   *told;
     cm_train_options o = {.precision = CM_PRECISION_AMP_FP16, .optimizer = CM_OPTIMIZER_MOMENTUM};
     assert_int_equal(cm_device_load("graphcore-bow", &bow, &diag), CM_OK);
     assert_int_equal(cm_graph_load("resnet50", NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    assert_int_equal(cm_predict(step, bow, &(cm_predict_options){.batch = 16}, &answer, &diag), CM_OK);
-    const cm_prediction_info *i = cm_prediction_get_info(answer);
+    assert_int_equal(cm_predict(step, bow, &(cm_predict_options){.batch = 16}, &told, &diag), CM_OK);
+    const cm_prediction_info *i = cm_prediction_get_info(told);
     assert_true(i->micro_batch < 16);
     assert_true(i->step_time_s < 2 * 4 * 25557032.0 / 2e10); /* four bytes for each weight */
-    cm_prediction_free(answer);
+    cm_prediction_free(told);
     cm_graph_free(step);
     cm_graph_free(forward);
     cm_device_free(bow);
