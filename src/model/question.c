@@ -232,11 +232,11 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
 }
 
 typedef enum asking {
-    ROUGHLY, /* never simulate the allocator */
-    SURELY,  /* whether it fits with the usual loss */
-    QUICKLY,
-    EXACTLY, /* simulate the allocator even if the memory is far from full */
-    EXACTLY_AND_SURELY
+    ROUGHLY, /* by the sum of what lives at once; the allocator is not simulated */
+    SURELY,  /* with the loss that most scripts have; the allocator is simulated if the memory is nearly full */
+    QUICKLY, /* as SURELY, and with a fused loss if the step does not fit otherwise */
+    EXACTLY, /* as QUICKLY, but the allocator is always simulated */
+    EXACTLY_AND_SURELY /* as SURELY, but the allocator is always simulated */
 } asking;
 
 static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use *use, cm_diag *diag)

@@ -321,7 +321,8 @@ static void alignments_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], c
     }
 }
 
-/* Features that groups decide, after the others. Most rows have one group. */
+/* Overwrites the features that depend on the groups of a convolution; the others must be there already. Rows with one
+   group, which are most, get zeros. */
 static void groups_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
                             const float *scales, float *out)
 {

@@ -27,9 +27,10 @@ typedef struct cm__scales {
 #define CM__ATTENTION_BLOCKS 3
 
 /* What it takes to cut groups out of images, and to pad them: the least time of a cut and of all paddings, bytes read
-   and written, and numbers padded in a second. */
+   and written, and numbers padded in a second. Groups between the narrowest and the widest need neither. */
 typedef struct cm__group_costs {
-    double cut_s, cut_bytes_s, pad_s, padded_per_s;
+    double  cut_s, cut_bytes_s, pad_s, padded_per_s;
+    int64_t narrowest, widest;
 } cm__group_costs;
 
 /* What features are made of, besides sizes. */

@@ -52,11 +52,11 @@ static cm__groups_kind kind_of_depthwise(const cm__call *c)
 /* On the H200, cuDNN 9.19 ran one kernel for all groups of 4 to 128 channels and as many filters, a power of two. Of
    other widths it pads all groups (tensorTransformGeneric), or cuts out one after the other (nhwcSliceCKernel). From
    120 channels on it has a kernel for some sizes (cudnn_generated_fort_native). */
-#define NARROWEST 4
-#define WIDEST 128
 static bool has_kernel(int64_t channels, int64_t filters)
 {
-    return channels == filters && channels >= NARROWEST && channels <= WIDEST && !(channels & (channels - 1));
+    const cm__group_costs *costs = &cm__feature_facts.groups;
+    return channels == filters && channels >= costs->narrowest && channels <= costs->widest &&
+           !(channels & (channels - 1));
 }
 
 cm__groups_kind cm__groups_kind_of(const cm__call *c)
@@ -78,7 +78,7 @@ static double time_with(const cm__limits *l, const cm__call *c, int64_t channels
 
 static int64_t power_from(int64_t least)
 {
-    int64_t power = NARROWEST;
+    int64_t power = cm__feature_facts.groups.narrowest;
     while (power < least) power *= 2;
     return power;
 }

@@ -27,7 +27,7 @@ cm__shortest cm__shortest_of(const cm__limits *limits, const cm__call *call, dou
 typedef struct cm__known_time {
     double       time_s, kernels;
     double       flop, bytes; /* work of the call */
-    cm__shortest shortest;    /* on the same device */
+    cm__shortest shortest;    /* what the call takes at least on the device whose time is known */
 } cm__known_time;
 
 /* The time, on a device with limits `to`, of a call whose time is known on one with limits `from`. */

@@ -213,9 +213,10 @@ static void forward_call(const cm_graph *step, cm_runtime runtime, char *text, s
     cm__ctx_free(ctx);
 }
 
-/* A window of 256 tokens. PyTorch masks all 1,024 x 1,024 scores of every query head. Kernels that know the window
-   compute, for the eight blocks of 128 queries, 1, 2, 3, 3, 3, 3, 3 and 3 blocks of keys: 21 x 128 / 8 = 336 keys per
-   query, as three samples of 342 queries (1,024 / 3 rounded up). A sequence as long as the window has none. */
+/* 1,024 tokens, each of which attends to the 256 before it. PyTorch computes all 1,024 x 1,024 scores of a head and masks
+   most of them. Kernels that know the window take 128 queries at a time and, for these eight blocks, 1, 2, 3, 3, 3, 3, 3
+   and 3 blocks of 128 keys: 21 x 128 / 8 = 336 keys per query in the mean. The call for that is three samples of 342
+   tokens (1,024 / 3, rounded up). A sequence of 256 tokens needs no mask: it is as long as the window. */
 static void sliding_windows(void **state)
 {
     static const struct {

@@ -72,8 +72,9 @@ static void one_head_of_keys(void **state)
     MAKES(ONE_HEAD(""), BF16, 2, "attention forward - bf16 2,8,8,2,1,16,0");
 }
 
-/* Heads of 25 numbers in fp32: queries and keys are scaled, forward and backward, and rows that are masked completely
-   are found and become zero. 2 x 2 heads of 8 tokens have 256 scores. */
+/* No fused kernel takes heads that are 25 numbers wide in fp32, so PyTorch runs attention operator by operator. It scales
+   queries and keys, forward and backward (four kernels), looks for rows of scores in which every key is masked, and sets
+   these rows to zero. 2 samples with 2 heads of 8 tokens have 2 x 2 x 8 x 8 = 256 scores. */
 static void heads_that_are_not_aligned(void **state)
 {
     (void)state;

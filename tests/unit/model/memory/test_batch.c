@@ -276,7 +276,7 @@ static void test_unsure_candidates(void **state)
         by_hand h = {.fits = sizes[all % SIZES], .roughly_fits = sizes[all / SIZES % SIZES],
                      .full = sizes[all / (SIZES * SIZES) % SIZES]};
         for (int i = 0; i < 4; i++, rest /= VALUES) h.samples_s[i] = values[rest % VALUES];
-        if (2 * h.fits < h.full && h.fits < h.roughly_fits) continue; /* both agree if no memory is nearly full */
+        if (2 * h.fits < h.full && h.fits < h.roughly_fits) continue; /* the sum and the simulation differ only near a full memory */
         int64_t without = chosen_power(s.device, &h, false);
         assert_int_equal(chosen_power(s.device, &h, true), without);
     }

@@ -51,31 +51,33 @@ static void kinds_by_kernels_that_ran(void **state)
     }
 }
 
+static double composed_s(const char *text)
+{
+    cm_device *device = device_of(TIME_DEVICE(""));
+    cm__limits limits = cm__limits_of(device);
+    cm__call   c = call_of(text);
+    double     s = cm__groups_composed(&limits, &c);
+    cm_device_free(device);
+    return s;
+}
+
 /* 8 groups of 56 channels, 64 images of 28 x 28 in fp16: 45 MB of image are cut out and 45 MB of result put back, read
    and written at 1.5 TB/s: 120 us, and 16 us for 16 kernels at least. Padding 45 million numbers at 1.1e11/s takes 411
    us, and the 29.6 GFLOP of groups of 64 channels 296 us at the peak of 1e14 FLOP/s: cuts are faster. */
 static void cuts_beat_padding_of_large_images(void **state)
 {
-    cm_device *device = device_of(TIME_DEVICE(""));
-    cm__limits limits = cm__limits_of(device);
-    cm__call   c = call_of(IMAGE("nhwc", "fp16", "64", "448", "448", "28", "3", "1", "8"));
-    double     s = cm__groups_composed(&limits, &c);
+    double s = composed_s(IMAGE("nhwc", "fp16", "64", "448", "448", "28", "3", "1", "8"));
     (void)state;
     if (!(s > 136e-6 && s < (411 + 296) * 1e-6)) fail_msg("%g s", s);
-    cm_device_free(device);
 }
 
 /* 128 groups of 24 channels of one image of 7 x 7: 128 convolutions of at least 1 us and 256 cuts of 1 us take 384 us,
    one kernel and three paddings 9 us and little more. */
 static void padding_beats_many_small_cuts(void **state)
 {
-    cm_device *device = device_of(TIME_DEVICE(""));
-    cm__limits limits = cm__limits_of(device);
-    cm__call   c = call_of(IMAGE("nhwc", "fp16", "1", "3072", "3072", "7", "3", "1", "128"));
-    double     s = cm__groups_composed(&limits, &c);
+    double s = composed_s(IMAGE("nhwc", "fp16", "1", "3072", "3072", "7", "3", "1", "128"));
     (void)state;
     if (!(s > 9e-6 && s < 90e-6)) fail_msg("%g s", s);
-    cm_device_free(device);
 }
 
 int main(void)
