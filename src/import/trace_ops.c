@@ -197,19 +197,29 @@ void cm__aten_cat(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, n, &axis, 1));
 }
 
+static int32_t viewed_as(cm__trace *t, const cm__trace_op *o, int32_t x, int32_t shape)
+{
+    return cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), (int32_t[]){x, shape}, 2, NULL, 0);
+}
+
+/* PyTorch joins along the axis and splits the result by a view, so that a stack of channels-last images is in their order
+   (stack in ATen/native/TensorShape.cpp). Behind the last axis it joins tensors with one more dimension. */
 void cm__aten_stack(cm__trace *t, const cm__trace_op *o, int op)
 {
     const cm__trace_tensor *y = cm__trace_out(t, o, 0);
     int32_t                *inputs = cm__alloc_array(t->ctx, (size_t)o->n_in, sizeof *inputs);
     int32_t                 axis = cm__axis(t->g, cm__trace_int(t, o, "dim", 0), y->rank);
+    bool                    behind = axis == y->rank - 1;
     cm_dim                  one[CM__RANK_MAX];
     for (int32_t i = 0; i < y->rank; i++) one[i] = i == axis ? cm__fixed(1) : y->dims[i];
-    int32_t shape = cm__trace_shape(t, y->rank, one);
-    for (int32_t i = 0; i < o->n_in; i++)
-        inputs[i] = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), (int32_t[]){cm__trace_need(t, o, i), shape}, 2,
-                             NULL, 0);
+    int32_t shape = cm__trace_shape(t, y->rank, behind ? one : y->dims);
+    for (int32_t i = 0; i < o->n_in; i++) {
+        int32_t x = cm__trace_need(t, o, i);
+        inputs[i] = behind ? viewed_as(t, o, x, shape) : x;
+    }
     cm__attr along = CM__INTS(CM_ATTR_AXIS, axis);
-    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, o->n_in, &along, 1));
+    int32_t  made = cm__emit(t->g, op, cm__trace_name(t, o), inputs, o->n_in, &along, 1);
+    cm__trace_made(t, o, 0, behind ? made : viewed_as(t, o, made, shape));
 }
 
 /* PyTorch lists pads from the last dimension to the first: (left, right, top, bottom, ...). */
@@ -237,7 +247,7 @@ void cm__aten_repeat(cm__trace *t, const cm__trace_op *o, int op)
         if (!cm__dim_div(y->dims[i], dims[i], &times[i])) cm__fail(t->ctx, CM_ERR_FORMAT, "no whole repeats");
     }
     int32_t wide[] = {x, cm__trace_shape(t, y->rank, dims)};
-    if (rank < y->rank) x = cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), wide, 2, NULL, 0);
+    if (rank < y->rank) x = viewed_as(t, o, wide[0], wide[1]);
     int32_t inputs[] = {x, cm__trace_shape(t, y->rank, times)};
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0));
 }

@@ -131,34 +131,126 @@ static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_pol
 
 static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum"); }
 
-/* The dimensions before, from the first to the last, and after the reduced ones. */
-static void reduced_sizes(const cm__dispatch *d, const cm_node *n, cm_poly *before, cm_poly *between, cm_poly *after)
+/* The dimensions of a reduction in the order of memory, joined where neighbours are both kept or both reduced. */
+typedef struct runs {
+    cm_poly size[CM__RANK_MAX + 1];
+    bool    kept[CM__RANK_MAX + 1];
+    int32_t count;
+} runs;
+
+static void join(runs *r, cm_dim dim, bool kept)
+{
+    if (cm__dim_is(dim, 1)) return;
+    if (r->count && r->kept[r->count - 1] == kept)
+        r->size[r->count - 1] = cm__poly_mul(r->size[r->count - 1], cm__poly_dim(dim));
+    else {
+        r->size[r->count] = cm__poly_dim(dim);
+        r->kept[r->count++] = kept;
+    }
+}
+
+/* The tensor's dimensions from the outermost in memory to the innermost. Those along which numbers are repeated stay
+   where they are. */
+static void in_memory(const cm__dispatch *d, int32_t tensor, int32_t order[CM__RANK_MAX])
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    for (int32_t i = 0; i < x->rank; i++) {
+        int32_t at = i;
+        for (; at > 0 && strides[i] > 0 && strides[order[at - 1]] < strides[i]; at--) order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+static runs runs_of(const cm__dispatch *d, int32_t tensor, const bool kept[CM__RANK_MAX])
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    runs             r = {.count = 0};
+    int32_t          order[CM__RANK_MAX];
+    in_memory(d, tensor, order);
+    for (int32_t i = 0; i < x->rank; i++) join(&r, x->dims[order[i]], kept[order[i]]);
+    return r;
+}
+
+/* Outer, reduced and inner numbers: rows are reduced if the innermost run is, and columns otherwise. */
+static void runs_sizes(const runs *r, cm_poly sizes[3])
+{
+    bool rows = r->count == 0 || !r->kept[r->count - 1];
+    for (int32_t i = 0; i < 3; i++) sizes[i] = cm__poly_const(1);
+    for (int32_t i = 0; i < r->count; i++) {
+        cm_poly *into = &sizes[!r->kept[i] ? 1 : !rows && i == r->count - 1 ? 2 : 0];
+        *into = cm__poly_mul(*into, r->size[i]);
+    }
+}
+
+#define SECTOR_BYTES 32 /* that an access of a GPU moves at least */
+#define FEW_SUMS 16     /* side by side: the rest of a sector is still in the cache when other threads read it */
+
+/* Bytes that move per number, if its neighbours in memory belong to other sums than those that threads make side by
+   side: PyTorch's kernel follows the order of the sums (reorder_dimensions of TensorIterator). 0: if they do not. */
+static double crossed_bytes(cm__dispatch *d, int32_t tensor, const bool kept[CM__RANK_MAX])
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const int64_t   *strides = cm__strides_of(d->strides, tensor);
+    int32_t          nearest = -1, last = -1; /* dimensions: with the least stride; the last one that stays */
+    for (int32_t i = 0; i < x->rank && strides; i++) {
+        if (cm__strides_size(x->dims[i]) < 2 || strides[i] == 0) continue;
+        if (nearest < 0 || strides[i] < strides[nearest]) nearest = i;
+        if (kept[i]) last = i;
+    }
+    if (nearest < 0 || nearest == last || !kept[nearest]) return 0;
+    return cm__strides_size(x->dims[last]) > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
+}
+
+static void kept_dims(const cm__dispatch *d, const cm_node *n, bool kept[CM__RANK_MAX])
 {
     const cm_tensor *x = cm__in(d->g, n, 0);
-    int64_t          axes[CM__RANK_MAX], one = cm__attr_int(n, CM_ATTR_AXIS, 0);
+    int64_t          axes[CM__RANK_MAX];
     int32_t          count =
         cm__int_list((cm_graph *)(uintptr_t)d->g, n, CM_ATTR_AXES, n->n_inputs > 1 ? 1 : -1, axes, CM__RANK_MAX);
-    if (count < 0 && (n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN)) axes[0] = one, count = 1;
-    int32_t first = x->rank, last = -1;
-    for (int32_t i = 0; i < count; i++) {
-        int32_t axis = (int32_t)(axes[i] < 0 ? axes[i] + x->rank : axes[i]);
-        if (axis < first) first = axis;
-        if (axis > last) last = axis;
+    if (count < 0 && (n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN)) {
+        axes[0] = cm__attr_int(n, CM_ATTR_AXIS, 0);
+        count = 1;
     }
-    if (count <= 0 || last < first) first = 0, last = x->rank - 1;
-    *before = cm__poly_product(x->dims, first);
-    *between = cm__poly_product(x->dims + first, last - first + 1);
-    *after = cm__poly_product(x->dims + last + 1, x->rank - last - 1);
-    if (first != 2 || last != 3 || !cm__strides_channels_last(d->strides, n->inputs[0])) return;
-    *before = cm__poly_dim(x->dims[0]); /* over a plane, channels last */
-    *after = cm__poly_dim(x->dims[1]);
+    for (int32_t i = 0; i < x->rank; i++) kept[i] = count > 0;
+    for (int32_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + x->rank : axes[i];
+        if (axis >= 0 && axis < x->rank) kept[axis] = false;
+    }
+}
+
+static void reduced_sizes(const cm__dispatch *d, const cm_node *n, cm_poly sizes[3])
+{
+    bool kept[CM__RANK_MAX];
+    kept_dims(d, n, kept);
+    runs r = runs_of(d, n->inputs[0], kept);
+    runs_sizes(&r, sizes);
+}
+
+/* Sums over images and pixels with channels in between have a kernel of their own. */
+static void reduce_dims(cm__dispatch *d, int32_t node, const char *name, int32_t tensor, const bool kept[CM__RANK_MAX])
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    double           crossed = crossed_bytes(d, tensor, kept), copied = 2.0 * (double)cm_dtype_size(x->dtype);
+    cm_poly          sizes[3];
+    if (crossed > 0) { /* timed as a copy of as many bytes */
+        cm__call_map(d, node, "copy", tensor, -1, tensor, cm__poly_const(1),
+                     cm__poly_scale(cm_tensor_elements(x), crossed / copied));
+        return;
+    }
+    runs r = runs_of(d, tensor, kept);
+    runs_sizes(&r, sizes);
+    if (r.count == 3 && !r.kept[0] && strcmp(name, "sum") == 0)
+        typed_reduction(d, node, "sum:nchw", x->dtype, r.size[0], r.size[1], r.size[2]);
+    else typed_reduction(d, node, name, x->dtype, sizes[0], sizes[1], sizes[2]);
 }
 
 static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
 {
-    cm_poly before, between, after;
-    reduced_sizes(d, cm__forward_of(d, cm__node(d, node)), &before, &between, &after);
-    reduction(d, node, name, before, between, after);
+    const cm_node *forward = cm__forward_of(d, cm__node(d, node));
+    bool           kept[CM__RANK_MAX];
+    kept_dims(d, forward, kept);
+    reduce_dims(d, node, name, forward->inputs[0], kept);
 }
 
 /* The gradient of a variance computes the mean again. */
@@ -200,7 +292,7 @@ void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, "copy:strided", dy, -1, dy);
         return;
     }
-    reduced_sizes(d, forward, &sizes[0], &sizes[1], &sizes[2]);
+    reduced_sizes(d, forward, sizes);
     snprintf(compared, sizeof compared, "%s>bool", type);
     snprintf(product, sizeof product, "bool+%s>%s", type, type);
     over_reduced(d, node, "compare", compared, sizes);
@@ -251,113 +343,20 @@ void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)
     else reduction(d, node, reduction_name(n->op), cm__poly_mul(images, channels), pixels, one);
 }
 
-/* The dimensions of a sum in the order of memory, joined where neighbours are both kept or both summed. */
-typedef struct runs {
-    cm_poly size[CM__RANK_MAX + 1];
-    bool    kept[CM__RANK_MAX + 1];
-    int32_t count;
-} runs;
-
-static void join(runs *r, cm_dim dim, bool kept)
-{
-    if (cm__dim_is(dim, 1)) return;
-    if (r->count && r->kept[r->count - 1] == kept)
-        r->size[r->count - 1] = cm__poly_mul(r->size[r->count - 1], cm__poly_dim(dim));
-    else {
-        r->size[r->count] = cm__poly_dim(dim);
-        r->kept[r->count++] = kept;
-    }
-}
-
-/* The tensor's dimensions from the outermost in memory to the innermost. Those along which numbers are repeated stay
-   where they are. */
-static void in_memory(const cm__dispatch *d, int32_t tensor, int32_t order[CM__RANK_MAX])
-{
-    const cm_tensor *x = cm__t(d->g, tensor);
-    const int64_t   *strides = cm__strides_of(d->strides, tensor);
-    for (int32_t i = 0; i < x->rank; i++) {
-        int32_t at = i;
-        for (; at > 0 && strides[i] > 0 && strides[order[at - 1]] < strides[i]; at--) order[at] = order[at - 1];
-        order[at] = i;
-    }
-}
-
-static runs runs_of(const cm__dispatch *d, int32_t tensor, const bool kept[CM__RANK_MAX])
-{
-    const cm_tensor *x = cm__t(d->g, tensor);
-    runs             r = {.count = 0};
-    int32_t          order[CM__RANK_MAX];
-    in_memory(d, tensor, order);
-    for (int32_t i = 0; i < x->rank; i++) join(&r, x->dims[order[i]], kept[order[i]]);
-    return r;
-}
-
-/* More than three runs: rows are summed if the innermost run is, and columns otherwise. */
-static void several_runs(const runs *r, cm_poly sizes[3])
-{
-    bool rows = !r->kept[r->count - 1];
-    for (int32_t i = 0; i < 3; i++) sizes[i] = cm__poly_const(1);
-    for (int32_t i = 0; i < r->count; i++) {
-        cm_poly *into = &sizes[!r->kept[i] ? 1 : !rows && i == r->count - 1 ? 2 : 0];
-        *into = cm__poly_mul(*into, r->size[i]);
-    }
-}
-
-/* Sums a gradient over broadcast dimensions. */
-static void sum_of_runs(cm__dispatch *d, int32_t node, const runs *r)
-{
-    cm_poly one = cm__poly_const(1), sizes[3];
-    bool    first = r->count && r->kept[0];
-    if (r->count > 3) {
-        several_runs(r, sizes);
-        reduction(d, node, "sum", sizes[0], sizes[1], sizes[2]);
-    } else if (r->count == 3 && !first) reduction(d, node, "sum:nchw", r->size[0], r->size[1], r->size[2]);
-    else if (r->count == 3) reduction(d, node, "sum", r->size[0], r->size[1], r->size[2]);
-    else if (r->count == 2 && first) reduction(d, node, "sum", r->size[0], r->size[1], one);
-    else if (r->count == 2) reduction(d, node, "sum", one, r->size[0], r->size[1]);
-    else reduction(d, node, "sum", one, r->count ? r->size[0] : one, one);
-}
-
-#define SECTOR_BYTES 32 /* that an access of a GPU moves at least */
-#define FEW_SUMS 16     /* side by side: the rest of a sector is still in the cache when other threads read it */
-
 static bool is_kept(const cm_tensor *x, const cm_tensor *y, int32_t dim)
 {
     int32_t at = dim - (x->rank - y->rank);
     return at >= 0 && cm__dim_same(x->dims[dim], y->dims[at]);
 }
 
-/* Bytes that move per number, if its neighbours in memory belong to other sums than those that threads make side by
-   side: PyTorch's kernel follows the order of the sums (reorder_dimensions of TensorIterator). 0: if they do not. */
-static double crossed_bytes(cm__dispatch *d, int32_t tensor, const cm_tensor *y)
-{
-    const cm_tensor *x = cm__t(d->g, tensor);
-    const int64_t   *strides = cm__strides_of(d->strides, tensor);
-    int32_t          nearest = -1, last = -1; /* dimensions: with the least stride; the last one that stays */
-    for (int32_t i = 0; i < x->rank && strides; i++) {
-        if (cm__strides_size(x->dims[i]) < 2 || strides[i] == 0) continue;
-        if (nearest < 0 || strides[i] < strides[nearest]) nearest = i;
-        if (is_kept(x, y, i)) last = i;
-    }
-    if (nearest < 0 || nearest == last || !is_kept(x, y, nearest)) return 0;
-    return cm__strides_size(x->dims[last]) > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
-}
-
-/* The bias of a convolution is broadcast over images and pixels. */
+/* Sums a gradient over broadcast dimensions. The bias of a convolution is broadcast over images and pixels. */
 void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
     bool             bias = cm__class(forward) == CM_CLASS_CONV && x->rank >= 3, kept[CM__RANK_MAX];
     for (int32_t i = 0; i < x->rank; i++) kept[i] = bias ? i == 1 : is_kept(x, y, i);
-    double crossed = crossed_bytes(d, n->inputs[0], y), copied = 2.0 * (double)cm_dtype_size(x->dtype);
-    if (crossed > 0) { /* timed as a copy of as many bytes */
-        cm__call_map(d, node, "copy", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
-                     cm__poly_scale(cm_tensor_elements(x), crossed / copied));
-        return;
-    }
-    runs r = runs_of(d, n->inputs[0], kept);
-    sum_of_runs(d, node, &r);
+    reduce_dims(d, node, "sum", n->inputs[0], kept);
 }
 
 /* ---- updates ----------------------------------------------------------------------------------------------------- */

@@ -191,6 +191,36 @@ static void sums_in_the_order_of_memory(void **state)
     MAKES(MIDDLE, FP32, 2, "reduce forward sum:nchw fp32 3,4,5");
 }
 
+/* [3, 20, 40] seen as [3, 40, 20], as a channels-last image is: the numbers of a sum over 40 are side by side, those of a
+   sum over 20 are not, but their sums are. [3, 20, 2, 40] seen as [3, 2, 40, 20]: neither of both, and each number takes a
+   sector of 32 bytes (4 numbers read and written): 4 x 4,800. Sums over the first and last dimension have rows of [3, 4, 5]. */
+static void reductions_of_views(void **state)
+{
+    (void)state;
+#define VIEWED(shape, seen, perm, summed, axis)                                                                        \
+    CAPTURE(shape, "[1]", "5", X(seen) "," X(summed),                                                                  \
+            STEP("aten::permute", "[2]", "[4]", "\"dims\":" perm) ","                                                  \
+                STEP("aten::sum.dim_IntList", "[4]", "[5]", "\"dim\":" axis ",\"keepdim\":0"))
+    MAKES(VIEWED("[3,20,40]", "[3,40,20]", "[0,2,1]", "[3,20]", "[1]"), FP32, 2, "reduce forward sum fp32 60,40,1");
+    MAKES(VIEWED("[3,20,40]", "[3,40,20]", "[0,2,1]", "[3,40]", "[2]"), FP32, 2, "reduce forward sum fp32 3,20,40");
+    MAKES(VIEWED("[3,20,2,40]", "[3,2,40,20]", "[0,2,3,1]", "[3,40,20]", "[1]"), FP32, 2,
+          "elementwise forward copy fp32 1,19200");
+    MAKES(VIEWED("[3,4,5]", "[3,4,5]", "[0,1,2]", "[4]", "[0,2]"), FP32, 2, "reduce forward sum:nchw fp32 3,4,5");
+}
+
+/* Two images [3, 20, 4, 4], channels last, are stacked as 40 channels of 48 pixels. Behind the last dimension they are joined
+   number by number. */
+static void stacks_of_views(void **state)
+{
+    (void)state;
+#define STACKED(dim, stacked)                                                                                          \
+    CAPTURE("[3,4,4,20]", "[1]", "5", X("[3,20,4,4]") "," X(stacked),                                                  \
+            STEP("aten::permute", "[2]", "[4]", "\"dims\":[0,3,1,2]") ","                                              \
+                STEP("aten::stack", "[4,4]", "[5]", "\"dim\":" dim))
+    MAKES(STACKED("1", "[3,2,20,4,4]"), FP32, 2, "elementwise forward cat:nhwc fp32 48,40");
+    MAKES(STACKED("4", "[3,20,4,4,2]"), FP32, 2, "elementwise forward cat:part fp32 960,2");
+}
+
 /* The kernel that looks the rows of bags up also adds them. */
 static void sums_of_bags(void **state)
 {
@@ -218,6 +248,7 @@ int main(void)
                                        cmocka_unit_test(pools), cmocka_unit_test(cumulative),
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
                                        cmocka_unit_test(sums_across_memory), cmocka_unit_test(sums_in_the_order_of_memory),
+                                       cmocka_unit_test(reductions_of_views), cmocka_unit_test(stacks_of_views),
                                        cmocka_unit_test(sums_of_bags),
                                        cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
