@@ -25,6 +25,7 @@ import together
 
 PART = "part "  # begins the names under which name_parts marks them
 WARM, MOST_STEPS, MOST_SECONDS = 4, 20, 0.35
+PROFILES = 2  # the one with less kernel time counts: a stopped process can still take a slice of milliseconds from a kernel
 
 
 def highest_index(model, inputs):
@@ -220,6 +221,10 @@ def kernels_of(profile):
             "ops": sorted(ops, key=lambda o: -o[4])}
 
 
+def quieter(profiles):
+    return min(profiles, key=lambda p: p.get("union_s", 0))
+
+
 def one(row, turns):
     step = prepared(row)
     with turns.tuning():
@@ -232,8 +237,8 @@ def one(row, turns):
         result = {"case": row["case"], "precision": row["precision"], "layout": row["layout"], "batch": int(row["batch"]),
                   "optimizer": row["optimizer"], "step_s": seconds, "steps": steps, "probe_s": probe,
                   "peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}
-        profile = profile_of(step)
-    result.update(kernels_of(profile))
+        profiles = [profile_of(step) for _ in range(PROFILES)]
+    result.update(quieter(kernels_of(p) for p in profiles))
     return result
 
 
