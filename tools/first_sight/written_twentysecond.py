@@ -257,7 +257,7 @@ def sparse_features():
                 used = (full > 1e-3).any(0)
                 self.unused.copy_(torch.where(used, torch.zeros_like(self.unused), self.unused + 1))
             left = x - (found + self.middle)
-            dead = torch.where(self.unused > 1000, score, torch.full_like(score, -1e4))
+            dead = torch.where(self.unused > 200, score, torch.full_like(score, -1e4))
             rest = left.detach() - self.decoded(dead, self.spare)[0]
             scale = (x - x.mean(0)).pow(2).mean()
             return Result((left.pow(2).mean() + rest.pow(2).mean() / 32) / scale)
