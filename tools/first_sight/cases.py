@@ -32,20 +32,26 @@ import written_third
 import written_thirteenth
 import written_twelfth
 import written_twentieth
+import written_twentyfifth
 import written_twentyfirst
+import written_twentyfourth
+import written_twentysecond
+import written_twentythird
 import zoo
 
 WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth,
                                      written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh,
                                      written_twelfth, written_thirteenth, written_fourteenth, written_fifteenth,
                                      written_sixteenth, written_seventeenth, written_eighteenth, written_nineteenth,
-                                     written_twentieth, written_twentyfirst)
+                                     written_twentieth, written_twentyfirst, written_twentysecond,
+                                     written_twentythird, written_twentyfourth, written_twentyfifth)
            for name, make in module.NETWORKS.items()}
 STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
          for module in (written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh, written_twelfth,
                         written_thirteenth, written_fourteenth, written_fifteenth, written_sixteenth,
                         written_seventeenth, written_eighteenth, written_nineteenth, written_twentieth,
-                        written_twentyfirst)
+                        written_twentyfirst, written_twentysecond, written_twentythird, written_twentyfourth,
+                        written_twentyfifth)
          for name, step in module.STEPS.items()}
 STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
