@@ -118,7 +118,7 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
         cm__set_row(&c, t, i);
         cm__drop_shape(&c);
         double roofline = cm__features(&c, limits, features);
-        values[i] = (float)log((double)t->time_s[i] / roofline) - cm__trend(t, &c, limits);
+        values[i] = (float)log((double)cm__row_time(t, i) / roofline) - cm__trend(t, &c, limits);
     }
 }
 
