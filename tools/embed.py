@@ -146,13 +146,14 @@ def call_sizes(path):
     return {name: re.findall(r'SIZE\(\w+, \w+, "(\w+)"\)', sizes) for name, sizes in rows}
 
 
-MOST_ROWS = LAUNCHES_MAX = 65535  # of a table; of a call
+MOST = 65535  # rows of a table, shapes of an operator, kernels of a call: 16 bits
 
 
-def check_rows(name, rows, n_sizes):
+def check_rows(table, n_sizes):
     """Refuse numbers that the arrays of a table cannot hold."""
-    if len(rows) > MOST_ROWS:
-        sys.exit(f"{name}: {len(rows)} rows; {MOST_ROWS} are possible")
+    rows, name = table["rows"], " ".join(table.get(key, "") for key in ("op", "pass", "runtime", "variant", "dtype"))
+    if len(rows) > MOST:
+        sys.exit(f"{name}: {len(rows)} rows; {MOST} are possible")
     for at, row in enumerate(rows):
         if len(row) != n_sizes + 2:
             sys.exit(f"{name}: row {at}: {len(row)} numbers, expected {n_sizes} sizes, a time and a count of kernels")
@@ -160,28 +161,93 @@ def check_rows(name, rows, n_sizes):
             sys.exit(f"{name}: row {at}: a size is not a whole number from 0 to {(1 << 63) - 1}: {row}")
         if not 1e-9 <= row[-2] <= 1e5:
             sys.exit(f"{name}: row {at}: a time of {row[-2]} s")
-        if row[-1] != int(row[-1]) or not 0 <= row[-1] <= LAUNCHES_MAX:
+        if row[-1] != int(row[-1]) or not 0 <= row[-1] <= MOST:
             sys.exit(f"{name}: row {at}: {row[-1]} kernels")
 
 
-def packed_rows(rows):
-    """Bytes of each column (src/device/row_sizes.h), and the sizes of all rows in so many bytes."""
-    widths = [max(1, (max(column).bit_length() + 7) // 8) for column in list(zip(*rows))[:-2]]
-    return widths, b"".join(size.to_bytes(width, "big") for row in rows for size, width in zip(row, widths))
+def sizes_of(rows):
+    return [tuple(row[:-2]) for row in rows]
 
 
-def write_table(out, label, table, number, calls):
+def widths_of(shapes):
+    """Bytes of each column (src/device/row_sizes.h)."""
+    return [max(1, (max(column).bit_length() + 7) // 8) for column in zip(*shapes)]
+
+
+def packed(shapes, widths):
+    return b"".join(size.to_bytes(width, "big") for shape in shapes for size, width in zip(shape, widths))
+
+
+def short_time(seconds):
+    """The number that cm__short_time() of src/device/kernels.h turns into this time; None: there is none."""
+    tenths = round(seconds * 1e10)
+    if tenths < 10000:
+        return tenths if tenths / 1e10 == seconds else None
+    digits, exponent = f"{seconds:.3e}".replace(".", "").split("e")
+    number = 9000 + 9000 * (int(exponent) + 6) + int(digits)
+    return number if number <= MOST and int(digits) / 10 ** (3 - int(exponent)) == seconds else None
+
+
+def shared_shapes(tables):
+    """By operator, the shapes of all its tables in order, if these and a number of two bytes per row take fewer bytes."""
+    shared = {}
+    for op in dict.fromkeys(table["op"] for table in tables):
+        each = [sizes_of(table["rows"]) for table in tables if table["op"] == op]
+        shapes = sorted(set(itertools.chain(*each)))
+        bytes_shared = len(shapes) * sum(widths_of(shapes)) + 2 * sum(map(len, each))
+        if bytes_shared < sum(len(rows) * sum(widths_of(rows)) for rows in each) and len(shapes) <= MOST:
+            shared[op] = shapes
+    return shared
+
+
+def write_numbers(out, kind, name, values):
+    out.write(f"static const {kind} {name}[] = {{{','.join(map(str, values))}}};\n")
+    return name
+
+
+def write_sizes(out, label, rows, shared):
+    """Write the sizes or shapes of rows; return the members of the table that concern them."""
+    if shared is None:
+        widths = widths_of(rows)
+        names = write_numbers(out, "uint8_t", f"{label}_sizes", packed(rows, widths)), "NULL"
+    else:
+        array, widths, numbers = shared
+        names = array, write_numbers(out, "uint16_t", f"{label}_shapes", [numbers[row] for row in rows])
+    return f"{sum(widths)}, {{{', '.join(map(str, widths))}}}, {', '.join(names)}"
+
+
+def write_times(out, label, rows):
+    short = [short_time(row[-2]) for row in rows]
+    if None in short:
+        return write_numbers(out, "float", f"{label}_times", [repr(float(row[-2])) + "f" for row in rows]) + ", NULL"
+    return "NULL, " + write_numbers(out, "uint16_t", f"{label}_times", short)
+
+
+def write_launches(out, label, rows):
+    launches = [int(row[-1]) for row in rows]
+    if max(launches) > 255:
+        return "NULL, " + write_numbers(out, "uint16_t", f"{label}_launches", launches)
+    return write_numbers(out, "uint8_t", f"{label}_launches", launches) + ", NULL"
+
+
+def write_table(out, label, table, number, calls, shared):
     """Write one table's arrays; return the initializer of its row."""
     rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "variant", "dtype", "kind", "source", "date")]
-    check_rows(" ".join([table["op"], table["pass"]] + texts[:3]), rows, len(calls[table["op"]]))
-    widths, sizes = packed_rows(rows)
-    launches = [int(row[-1]) for row in rows]
-    counts = [f"{label}_launches", "NULL"] if max(launches) <= 255 else ["NULL", f"{label}_launches"]
-    for kind, name, values in (("uint8_t", "sizes", sizes), ("float", "times", [repr(float(row[-2])) + "f" for row in rows]),
-                               ("uint8_t" if counts[1] == "NULL" else "uint16_t", "launches", launches)):
-        out.write(f"static const {kind} {label}_{name}[] = {{{','.join(map(str, values))}}};\n")
-    return f"    {{{', '.join(map(c_string, texts))}, {list(calls).index(table['op'])}, {PASSES.index(table['pass'])}, {len(rows)}, " \
-           f"{number}, {int(all(a[:-2] <= b[:-2] for a, b in zip(rows, rows[1:])))}, {sum(widths)}, {{{', '.join(map(str, widths))}}}, {label}_sizes, {label}_times, {', '.join(counts)}}},\n"
+    sizes = sizes_of(rows)
+    members = [*map(c_string, texts), list(calls).index(table["op"]), PASSES.index(table["pass"]), len(rows), number,
+               int(sizes == sorted(sizes)), write_sizes(out, label, sizes, shared.get(table["op"])),
+               write_times(out, label, rows), write_launches(out, label, rows)]
+    return f"    {{{', '.join(map(str, members))}}},\n"
+
+
+def write_device_tables(out, device, tables, numbers, calls):
+    shared = {}
+    for op, shapes in shared_shapes(tables).items():
+        widths = widths_of(shapes)
+        array = write_numbers(out, "uint8_t", f"d{device}_{op}_sizes", packed(shapes, widths))
+        shared[op] = array, widths, {shape: number for number, shape in enumerate(shapes)}
+    rows = [write_table(out, f"d{device}_{index}", table, next(numbers), calls, shared) for index, table in enumerate(tables)]
+    out.write(f"static const cm__kernel_table tables_{device}[] = {{\n{''.join(rows)}}};\n")
 
 
 def embed_kernels(out_path, calls_path, paths):
@@ -190,12 +256,13 @@ def embed_kernels(out_path, calls_path, paths):
         with open(path, encoding="utf-8") as file:
             tree = json.load(file)
         devices.setdefault(tree["base"], []).extend(table for table in tree["kernels"] if table["rows"])
+    for table in itertools.chain(*devices.values()):
+        check_rows(table, len(calls[table["op"]]))
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data/kernels; do not edit. */\n#include \"device/kernels.h\"\n\n")
         numbers = itertools.count(1)
         for d, tables in enumerate(devices.values()):
-            rows = [write_table(out, f"d{d}_{index}", table, next(numbers), calls) for index, table in enumerate(tables)]
-            out.write(f"static const cm__kernel_table tables_{d}[] = {{\n{''.join(rows)}}};\n")
+            write_device_tables(out, d, tables, numbers, calls)
         out.write("\nconst cm__embedded_kernels cm__all_embedded_kernels[] = {\n")
         for d, (device, tables) in enumerate(devices.items()):
             out.write(f"    {{{c_string(device)}, tables_{d}, {len(tables)}}},\n")

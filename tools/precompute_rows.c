@@ -2,8 +2,8 @@
 /*
  * precompute_rows.c - prepare the rows of the built-in kernel tables for the search of neighbours.
  *
- * The binary file has the values and the features of work of all tables as floats, then for each table the numbers and
- * places of its rows and its boxes in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
+ * The binary file has the values and the features of work of all tables as floats, then for each table the numbers
+ * of its rows and its boxes in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
  * program, and the C file says where the rows of each table are. src/model/time/arranged.c computes the other features.
  */
 #include "precompute.h"
@@ -50,7 +50,6 @@ static void put_rows(output *o, int32_t device, const cm__rows *r, int op)
     put_values(o, r->values, rows);
     put_work(o, r, op);
     put_numbers(o, r->number, rows);
-    put_numbers(o, r->place, rows);
     put_numbers(o, r->boxes, cm__boxes_bounds(rows, cm__n_features(op)));
 }
 

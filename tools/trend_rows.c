@@ -23,7 +23,7 @@ static void print_row(const cm__kernel_table *t, int32_t row, const cm__limits *
     cm__drop_shape(&c);
     int count = cm__trend_inputs(&c, limits, NULL, inputs);
     printf("%s\t%s\t%s\t%.6g", t->dtype, *t->variant ? t->variant : "-", cm__pass_names[t->pass],
-           log((double)t->time_s[row] / cm__roofline(limits, &c)));
+           log((double)cm__row_time(t, row) / cm__roofline(limits, &c)));
     for (int i = 0; i < count; i++) printf("\t%.7g", (double)inputs[i]);
     putchar('\n');
 }

@@ -128,6 +128,13 @@ cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *
     return (cm__kernels){tables, (int32_t)count};
 }
 
+float cm__short_time(uint16_t number)
+{
+    static const double per_second[] = {1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3}; /* of the last digit */
+    int                 above = number - 10000;
+    return (float)(above < 0 ? number / 1e10 : (1000 + above % 9000) / per_second[above / 9000]);
+}
+
 cm__kernels cm__kernels_built_in(const char *device)
 {
     for (int32_t i = 0; i < cm__n_embedded_kernels; i++)

@@ -15,11 +15,22 @@ typedef struct cm__kernel_table {
     int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
     bool           sorted; /* by sizes */
     uint8_t        row_bytes, widths[CM__CALL_SIZES]; /* bytes of the sizes of a row, and of each of them */
-    const uint8_t *sizes;    /* of all rows; row_sizes.h reads them */
-    const float   *time_s;
+    const uint8_t  *sizes;         /* of all rows, or of all shapes that tables share; row_sizes.h reads them */
+    const uint16_t *shapes;        /* the shape of each row; NULL: the sizes are those of the rows */
+    const float    *time_s;        /* of tables of profiles, and if a time has no number */
+    const uint16_t *times;         /* otherwise: numbers of times for cm__short_time() */
     const uint8_t  *launches;      /* kernels per call, unless one has more than 255 of them */
     const uint16_t *many_launches; /* then these are given, and so in tables of profiles */
 } cm__kernel_table;
+
+/* Seconds with four digits in 16 bits. Numbers below 10,000 count tenths of a nanosecond. Of the others, the first
+   9,000 are 1.000 to 9.999 microseconds, the next 9,000 are ten times as long, and so on. tools/embed.py finds them. */
+float cm__short_time(uint16_t number);
+
+static inline float cm__row_time(const cm__kernel_table *t, int32_t row)
+{
+    return t->time_s ? t->time_s[row] : cm__short_time(t->times[row]);
+}
 
 static inline int32_t cm__row_launches(const cm__kernel_table *t, int32_t row)
 {

@@ -6,7 +6,14 @@
 
 static int columns_of(const cm__kernel_table *t) { return cm__call_kinds[t->op].n_sizes; }
 
+static inline const uint8_t *row_at(const cm__kernel_table *t, int32_t row)
+{
+    return t->sizes + (size_t)(t->shapes ? t->shapes[row] : row) * t->row_bytes;
+}
+
 static inline uint32_t two_bytes(const uint8_t *from) { return (uint32_t)from[0] << 8 | from[1]; }
+
+static inline uint32_t three_bytes(const uint8_t *from) { return two_bytes(from) << 8 | from[2]; }
 
 static inline uint64_t number_at(const uint8_t *from, int width)
 {
@@ -18,7 +25,7 @@ static inline uint64_t number_at(const uint8_t *from, int width)
 
 void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
 {
-    const uint8_t *from = t->sizes + (size_t)row * t->row_bytes;
+    const uint8_t *from = row_at(t, row);
     for (int i = 0, count = columns_of(t); i < count; i++) {
         int width = t->widths[i];
         sizes[i] = (int64_t)number_at(from, width);
@@ -42,12 +49,13 @@ bool cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int32_t si
 {
     const uint8_t *from[CM__ROWS_TOGETHER];
     bool           narrow = true;
-    for (int r = 0; r < CM__ROWS_TOGETHER; r++) from[r] = t->sizes + (size_t)rows[r] * t->row_bytes;
+    for (int r = 0; r < CM__ROWS_TOGETHER; r++) from[r] = row_at(t, rows[r]);
     for (int i = 0, at = 0, columns = columns_of(t); i < columns; i++) {
         int width = t->widths[i];
         for (int r = 0; width == 1 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = from[r][at];
         for (int r = 0; width == 2 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = (int32_t)two_bytes(from[r] + at);
-        if (width > 2) narrow &= unpack_wide(from, at, width, sizes[i]);
+        for (int r = 0; width == 3 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = (int32_t)three_bytes(from[r] + at);
+        if (width > 3) narrow &= unpack_wide(from, at, width, sizes[i]);
         at += width;
     }
     return narrow;
@@ -64,8 +72,6 @@ bool cm__row_pack(const cm__kernel_table *t, const int64_t *sizes, uint8_t *row)
     }
     return true;
 }
-
-static const uint8_t *row_at(const cm__kernel_table *t, int32_t row) { return t->sizes + (size_t)row * t->row_bytes; }
 
 /* The first row that is not less than the wanted one. */
 static int32_t bisect(const cm__kernel_table *t, const uint8_t *wanted)
@@ -90,10 +96,11 @@ int32_t cm__row_find(const cm__kernel_table *t, const int64_t *sizes)
 
 int32_t cm__row_with_product(const cm__kernel_table *t, int64_t wanted)
 {
-    int            first = t->widths[0], second = t->widths[1];
-    const uint8_t *from = t->sizes;
-    for (int32_t row = 0; row < t->n_rows; row++, from += t->row_bytes) {
-        int64_t outer = (int64_t)number_at(from, first), inner = (int64_t)number_at(from + first, second), product;
+    int first = t->widths[0], second = t->widths[1];
+    for (int32_t row = 0; row < t->n_rows; row++) {
+        const uint8_t *from = row_at(t, row);
+        int64_t        outer = (int64_t)number_at(from, first), inner = (int64_t)number_at(from + first, second);
+        int64_t        product;
         if (outer > 0 && !__builtin_mul_overflow(outer, inner, &product) && product == wanted) return row;
     }
     return -1;

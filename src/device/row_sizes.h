@@ -4,7 +4,8 @@
  *
  * Rows follow each other. A column has the number of bytes that its largest size needs, the most significant byte
  * first, so that the bytes of two rows compare as their sizes do. tools/embed.py writes built-in tables in this form;
- * cm__rows_pack() packs those of profiles.
+ * cm__rows_pack() packs those of profiles. Many calls were measured in several types and passes: the built-in tables of
+ * an operator share its shapes, if this takes fewer bytes, and have the number of a shape in each row.
  */
 #ifndef CM_DEVICE_ROW_SIZES_H
 #define CM_DEVICE_ROW_SIZES_H

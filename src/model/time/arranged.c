@@ -17,9 +17,9 @@ const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limit
 
 cm__rows cm__arranged_rows(const cm__arranged *a, const cm__kernel_table *t, _Atomic(float *) *blocks, float **unused)
 {
-    const uint16_t *number = cm__arranged_numbers + a->numbers, *place = number + t->n_rows;
-    return (cm__rows){.values = cm__arranged_values + a->values, .number = number, .place = place,
-                      .boxes = place + t->n_rows, .count = t->n_rows, .pass = t->pass,
+    const uint16_t *number = cm__arranged_numbers + a->numbers;
+    return (cm__rows){.values = cm__arranged_values + a->values, .number = number,
+                      .boxes = number + t->n_rows, .count = t->n_rows, .pass = t->pass,
                       .source = {t, &cm__arranged_limits[a->limits], blocks, unused}};
 }
 

@@ -16,7 +16,7 @@ typedef struct cm__arranged {
     int32_t  limits;   /* index in cm__arranged_limits: of the measured device */
     /* the first one in cm__arranged_values; the features of work follow, CM__WORK_FEATURES per row */
     uint32_t values;
-    uint32_t numbers;  /* the first one in cm__arranged_numbers: numbers, places, boxes */
+    uint32_t numbers;  /* the first one in cm__arranged_numbers: numbers, boxes */
 } cm__arranged;
 
 /* By cm__kernel_table.built_in, less 1. A last entry, which is not counted, is the end of the values and numbers. */

@@ -136,18 +136,22 @@ cm__rows cm__rows_arrange(const float *features, const float *values, int count,
                           uint16_t *numbers)
 {
     float        *stored_values = floats + cm__features_floats(rows, count);
-    uint16_t     *number = numbers, *place = number + rows, *boxes = place + rows;
+    uint16_t     *number = numbers, *boxes = number + rows;
     const sorting s = {features, count, number};
     for (size_t i = 0; i < rows; i++) number[i] = (uint16_t)i;
     sort(&s, 0, rows);
-    for (size_t i = 0; i < rows; i++) {
-        stored_values[i] = values[number[i]];
-        place[number[i]] = (uint16_t)i;
-    }
+    for (size_t i = 0; i < rows; i++) stored_values[i] = values[number[i]];
     store_features(&s, rows, floats);
     store_boxes(&s, rows, boxes);
-    return (cm__rows){.features = floats, .values = stored_values, .boxes = boxes, .number = number, .place = place,
+    return (cm__rows){.features = floats, .values = stored_values, .boxes = boxes, .number = number,
                       .count = (int32_t)rows};
+}
+
+int32_t cm__row_numbered(const cm__rows *rows, int32_t number)
+{
+    int32_t row = 0;
+    while (rows->number[row] != number) row++;
+    return row;
 }
 
 void cm__row_features(const cm__rows *rows, int32_t row, int count, float *features, size_t apart)

@@ -34,7 +34,6 @@ typedef struct cm__rows {
     const float    *values;
     const uint16_t *boxes;  /* of the table: the least values, then the largest; then those of the blocks */
     const uint16_t *number; /* a row's index in the table */
-    const uint16_t *place;  /* by index in the table, the row */
     int32_t         count;
     int32_t         variant, dtype, pass; /* indices, equal if the names are equal */
     cm__row_source  source;
@@ -57,7 +56,7 @@ static inline size_t cm__boxes_bounds(size_t rows, int count)
 
 /* Floats and 16-bit numbers that cm__rows_arrange() needs. */
 static inline size_t cm__rows_floats(size_t rows, int count) { return cm__features_floats(rows, count) + rows; }
-static inline size_t cm__rows_numbers(size_t rows, int count) { return 2 * rows + cm__boxes_bounds(rows, count); }
+static inline size_t cm__rows_numbers(size_t rows, int count) { return rows + cm__boxes_bounds(rows, count); }
 
 /* A bound of a box in 16 bits: the upper half of a float, rounded down or up so that the box contains its rows. */
 uint16_t cm__bound_down(float x);
@@ -87,6 +86,9 @@ static inline const uint16_t *cm__boxes_at(const cm__rows *rows, int32_t group, 
 {
     return rows->boxes + (2 + (size_t)group * CM__BOXES * 2) * (size_t)count;
 }
+
+/* The row with this index in the table; it is searched for from the first one on. */
+int32_t cm__row_numbered(const cm__rows *rows, int32_t number);
 
 /* Copies the features of one row to features[0], features[apart], features[2 * apart] ... */
 void cm__row_features(const cm__rows *rows, int32_t row, int count, float *features, size_t apart);

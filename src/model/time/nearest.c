@@ -419,13 +419,26 @@ static void offer(const search *s, cm__neighbour row)
     keep(s->found, row);
 }
 
+#define PART 512 /* rows that are brought into the order of the table at a time */
+
+/* Finds the rows with the numbers from `from` on. */
+static void find_part(const search *s, int32_t from, cm__neighbour part[PART])
+{
+    float squared[CM__BLOCK];
+    for (int32_t row = 0; row < s->rows->count; row++) {
+        if (row % CM__BLOCK == 0) near_rows(s, row / CM__BLOCK, INFINITY, squared);
+        int32_t number = s->rows->number[row];
+        if (number >= from && number - from < PART)
+            part[number - from] = (cm__neighbour){squared[row % CM__BLOCK], row, number, s->table};
+    }
+}
+
 static void offer_all(const search *s)
 {
-    for (int32_t i = 0; i < s->rows->count; i++) {
-        int32_t row = s->rows->place[i];
-        float squared[CM__BLOCK];
-        near_rows(s, row / CM__BLOCK, INFINITY, squared);
-        offer(s, (cm__neighbour){squared[row % CM__BLOCK], row, i, s->table});
+    cm__neighbour part[PART];
+    for (int32_t from = 0, count = s->rows->count; from < count; from += PART) {
+        find_part(s, from, part);
+        for (int32_t i = 0; i < PART && from + i < count; i++) offer(s, part[i]);
     }
 }
 

@@ -66,7 +66,7 @@ typedef struct room {
     float             *floats;  /* sorted features and values of each other table */
     float             *plain;   /* features and values of one table in its own order */
     float             *later;   /* features of built-in tables, of which few are ever computed */
-    uint16_t          *numbers; /* number and place of each row, and boxes */
+    uint16_t          *numbers; /* number of each row, and boxes */
 } room;
 
 static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }
@@ -118,7 +118,7 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
         cm__set_row(&c, t, i);
         cm__drop_shape(&c);
         double roofline = cm__features(&c, limits, features);
-        values[i] = (float)log((double)t->time_s[i] / roofline) - cm__trend(t, &c, limits);
+        values[i] = (float)log((double)cm__row_time(t, i) / roofline) - cm__trend(t, &c, limits);
     }
 }
 

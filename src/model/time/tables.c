@@ -245,7 +245,7 @@ double cm__library_left_out(cm__library *l, int32_t table, int32_t row, cm__call
     *c = cm__call_of_table(l->tables[table]);
     cm__set_row(c, l->tables[table], row);
     cm__call   flat = cm__without_shape(c);
-    cm__row_features(rows, rows->place[row], cm__n_features(c->op), features, 1);
+    cm__row_features(rows, cm__row_numbered(rows, row), cm__n_features(c->op), features, 1);
     cm__kriged k = krige(l, table, features, row);
     return exp(k.value + (double)cm__trend(l->tables[table], &flat, &l->limits)) * cm__roofline(&l->limits, &flat);
 }

@@ -83,7 +83,7 @@ static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const c
 {
     int32_t exact = same && !l->reference ? cm__library_row(l, table, c) : -1;
     if (exact >= 0)
-        return (cm__timed){.time_s = (double)l->tables[table]->time_s[exact],
+        return (cm__timed){.time_s = (double)cm__row_time(l->tables[table], exact),
                            .launches = cm__row_launches(l->tables[table], exact),
                            .how = CM_HOW_MEASURED,
                            .error = cm__time_factors.measured_error};
@@ -264,7 +264,7 @@ static cm__ratio compare_table(cm__timer *t, const cm__kernel_table *table)
         cm__timed other;
         cm__set_row(&call, table, row);
         if (!by_others(t, &call, &other)) continue;
-        double ratio = log((double)table->time_s[row] / other.time_s);
+        double ratio = log((double)cm__row_time(table, row) / other.time_s);
         sum += ratio, squares += ratio * ratio, count++;
     }
     double mean = count ? sum / count : 0;
@@ -439,7 +439,7 @@ cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
     if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
     int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
     if (row < 0) return (cm__timed){.time_s = limit_of(t, &c, NAN)};
-    return (cm__timed){.time_s = (double)l->tables[table]->time_s[row],
+    return (cm__timed){.time_s = (double)cm__row_time(l->tables[table], row),
                        .launches = cm__row_launches(l->tables[table], row)};
 }
 
@@ -451,7 +451,7 @@ void cm__timer_cross_validate(cm__timer *t, cm__left_out *visit, void *user)
             for (int32_t row = 0; l->tables[i]->n_rows > 1 && row < l->tables[i]->n_rows; row++) {
                 cm__call c;
                 double   predicted = cm__library_left_out(l, i, row, &c);
-                visit(user, l->tables[i], &c, (double)l->tables[i]->time_s[row], predicted);
+                visit(user, l->tables[i], &c, (double)cm__row_time(l->tables[i], row), predicted);
             }
     }
 }

@@ -116,6 +116,25 @@ static void too_many_rows(void **state)
     free(text);
 }
 
+/* Times in 16 bits: the ends of their ranges, and every number is a longer time of four digits. */
+static void short_times(void **state)
+{
+    (void)state;
+    const struct {
+        uint16_t number;
+        float    time_s;
+    } known[] = {{1, 1e-10f}, {9999, 9.999e-7f}, {10000, 1e-6f}, {18999, 9.999e-6f}, {19000, 1e-5f}, {65535, 2.535f}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        assert_true(cm__short_time(known[i].number) == known[i].time_s);
+    for (int number = 1; number <= UINT16_MAX; number++) {
+        char  text[32];
+        float time_s = cm__short_time((uint16_t)number);
+        snprintf(text, sizeof text, "%.3e", (double)time_s);
+        assert_true(strtof(text, NULL) == time_s);
+        assert_true(time_s > cm__short_time((uint16_t)(number - 1)));
+    }
+}
+
 /* ---- built in --------------------------------------------------------------------------------------------------- */
 
 static cm_device *h200;
@@ -131,7 +150,7 @@ static void each_row(void (*check)(const cm__kernel_table *, const cm__call *, d
             strcpy(c.variant, t->variant);
             strcpy(c.dtype, t->dtype);
             cm__row_unpack(t, row, c.sizes);
-            check(t, &c, (double)t->time_s[row]);
+            check(t, &c, (double)cm__row_time(t, row));
         }
     }
     cm_device_free(h200);
@@ -195,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_as_written),  cmocka_unit_test(an_absent_variant_is_empty),
         cmocka_unit_test(malformed_tables), cmocka_unit_test(too_many_rows), cmocka_unit_test(built_in_rows),
-        cmocka_unit_test(one_table_of_a_kind),
+        cmocka_unit_test(one_table_of_a_kind), cmocka_unit_test(short_times),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -131,6 +131,30 @@ static void rows_by_product(void **state)
     assert_int_equal(cm__row_with_product(&none, 12), -1);
 }
 
+/* Rows of a table that shares shapes with others have those that their numbers say, and only these are found. */
+static void rows_of_shared_shapes(void **state)
+{
+    (void)state;
+    const int64_t    shapes[][SIZES] = {{1, 2, 3, 4}, {1, 2, 3, 70000}, {1, 6, 3, 4}, {300, 4, 5, 6}};
+    const uint16_t   own[] = {0, 2, 3}, together[CM__ROWS_TOGETHER] = {2, 1};
+    cm__kernel_table t = table_of(shapes[0], 4);
+    int32_t          back[SIZES][CM__ROWS_TOGETHER];
+    t.shapes = own;
+    t.n_rows = 3;
+    for (int32_t row = 0; row < t.n_rows; row++) {
+        int64_t sizes[SIZES];
+        cm__row_unpack(&t, row, sizes);
+        assert_memory_equal(sizes, shapes[own[row]], sizeof sizes);
+        assert_int_equal(cm__row_find(&t, shapes[own[row]]), row);
+    }
+    assert_int_equal(cm__row_find(&t, shapes[1]), -1);
+    assert_int_equal(cm__row_with_product(&t, 1200), 2);
+    assert_int_equal(cm__row_with_product(&t, 2), 0);
+    assert_true(cm__rows_unpack(&t, together, back));
+    for (int i = 0; i < SIZES; i++)
+        assert_true(back[i][0] == shapes[3][i] && back[i][1] == shapes[2][i] && back[i][2] == shapes[0][i]);
+}
+
 static void no_rows(void **state)
 {
     (void)state;
@@ -157,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(row_in_is_row_out), cmocka_unit_test(widths_by_largest_size),
                                        cmocka_unit_test(sizes_beyond_a_column), cmocka_unit_test(no_rows),
-                                       cmocka_unit_test(rows_together), cmocka_unit_test(rows_by_product)};
+                                       cmocka_unit_test(rows_together), cmocka_unit_test(rows_by_product),
+                                       cmocka_unit_test(rows_of_shared_shapes)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -59,7 +59,7 @@ static void every_row_is_stored_once(void **state)
         for (int32_t i = 0; i < r.count; i++) {
             assert_false(seen[r.number[i]]);
             seen[r.number[i]] = true;
-            assert_int_equal(r.place[r.number[i]], i);
+            assert_int_equal(cm__row_numbered(&r, r.number[i]), i);
             assert_true(r.values[i] == (float)r.number[i]);
             check_row(&r, i);
         }
