@@ -302,7 +302,7 @@ def embed_scales(out_path, calls_path, path):
                   f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"
                   f"    {float(tree['default']['scale'])!r}f, {float(facts['kinds_apart'])!r}f, {float(facts['joined_factor'])!r}f,\n"
                   f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n"
-                  f"    {braced(facts['groups'].values())},\n}};\n")
+                  f"    {braced(facts['groups'].values())}, {facts['kept_bytes']},\n}};\n")
 
 
 def flat(tree):

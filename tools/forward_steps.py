@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""forward_steps.py BINARY TIMM_INFER.csv.gz CAPTURES [--every N] [--rows]
+"""forward_steps.py BINARY TIMM_INFER.csv.gz CAPTURES [--every N] [--rows] [--gain]
 
 Compares predictions with timm's published forward steps under eager PyTorch 2.4 and 2.9 (AMP in fp16): RTX 3090, 4090 and
 5090, networks with and without batch norms apart. CAPTURES is a folder of files MODEL.cmt.json; rows of another image size
-than the capture's are left out. --every N takes each Nth row.
+than the capture's are left out. --every N takes each Nth row. With --gain it compares the speed-up by torch.compile, for
+networks that the source ran both ways with the same batch size, on the RTX PRO 6000 (Max-Q) too.
 """
 import argparse
 import collections
@@ -16,6 +17,7 @@ import statistics
 import subprocess
 
 DEVICES = {"RTX3090-24GB": "nvidia-rtx3090", "RTX4090": "nvidia-rtx4090", "RTX5090": "nvidia-rtx5090"}
+GAIN_DEVICES = DEVICES | {"RTXPRO6000-MaxQ": "nvidia-rtx-pro-6000"}
 VERSIONS = ("2.4", "2.9")
 
 
@@ -33,22 +35,45 @@ def capture_of(folder, model, known):
 
 
 def rows_of(given):
-    known = {}
+    known, devices = {}, GAIN_DEVICES if given.gain else DEVICES
     with gzip.open(given.table, "rt", newline="") as file:
         for r in csv.DictReader(file):
-            if r["compiled"] == "0" and r["device"] in DEVICES and r["torch"] in VERSIONS:
+            if r["device"] in devices and r["torch"] in VERSIONS and (r["paired"] == "1" or not given.gain):
                 path, found = capture_of(given.captures, r["model"], known)
                 if found and found[0] == int(r["img_size"]):
                     yield r | {"capture": path, "norms": "batch norms" if found[1] else "others"}
 
 
-def predict(binary, r):
-    done = subprocess.run([binary, "predict", r["capture"], "--device", DEVICES[r["device"]], "--batch",
+def predict(binary, r, runtime="torch-eager"):
+    done = subprocess.run([binary, "predict", r["capture"], "--device", GAIN_DEVICES[r["device"]], "--batch",
                            str(int(float(r["batch"]))), "--precision", r["precision"], "--layout", r["layout"], "--mode",
-                           "inference", "--json"], capture_output=True, text=True)
+                           "inference", "--runtime", runtime, "--json"], capture_output=True, text=True)
     if not done.stdout.startswith("{"):
         raise SystemExit(f"{r['model']}: {done.stderr}")
     return json.loads(done.stdout)
+
+
+def key_of(r):
+    return r["device"], r["torch"], r["layout"], r["model"]
+
+
+def gains(given):
+    """Errors of the speed-up by torch.compile, by device, version and layout."""
+    pairs = collections.defaultdict(dict)
+    for r in rows_of(given):
+        pairs[key_of(r) + (r["batch"], r["precision"])][r["compiled"]] = r
+    groups = collections.defaultdict(list)
+    for key in sorted(k for k, pair in pairs.items() if len(pair) == 2)[::given.every]:
+        eager, compiled = pairs[key]["0"], pairs[key]["1"]
+        measured = float(eager["step_ms"]) / float(compiled["step_ms"])
+        ours = predict(given.binary, eager)["step_time_s"] / predict(given.binary, compiled, "torch-compile")["step_time_s"]
+        if given.rows:
+            print(f"{' '.join(key)}: {ours:.2f} predicted, {measured:.2f} measured, {ours / measured - 1:+.0%}")
+        for name in ("all", eager["norms"]):
+            groups[key[:3] + (name,)].append(ours / measured - 1)
+    for key, errors in groups.items():
+        print(f"{' '.join(key):36} {len(errors):4} speed-ups, mean error {statistics.mean(map(abs, errors)):5.1%}, median "
+              f"{statistics.median(map(abs, errors)):5.1%}, bias {statistics.median(errors):+6.1%}")
 
 
 def main():
@@ -57,9 +82,13 @@ def main():
         parser.add_argument(word)
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--rows", action="store_true", help="also print each row")
+    parser.add_argument("--gain", action="store_true", help="compare the speed-up by torch.compile")
     given = parser.parse_args()
+    if given.gain:
+        return gains(given)
     groups = collections.defaultdict(list)
-    for r in sorted(rows_of(given), key=lambda r: (r["device"], r["torch"], r["layout"], r["model"]))[::given.every]:
+    eager = [r for r in rows_of(given) if r["compiled"] == "0"]
+    for r in sorted(eager, key=key_of)[::given.every]:
         answer, measured = predict(given.binary, r), float(r["step_ms"]) / 1e3
         low, high = answer["interval_s"]
         error = answer["step_time_s"] / measured - 1
@@ -72,6 +101,7 @@ def main():
         print(f"{' '.join(key):36} {len(found):4} steps, mean error {statistics.mean(map(abs, errors)):5.1%}, median "
               f"{statistics.median(map(abs, errors)):5.1%}, bias {statistics.median(errors):+6.1%}, inside "
               f"{sum(i for _, i in found) / len(found):4.0%}")
+    return None
 
 
 if __name__ == "__main__":

@@ -193,13 +193,17 @@ static double crossed_bytes(cm__dispatch *d, int32_t tensor, const bool kept[CM_
     const cm_tensor *x = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
     int32_t          nearest = -1, last = -1; /* dimensions: with the least stride; the last one that stays */
+    int64_t          apart = INT64_MAX;       /* between numbers of a sum */
     for (int32_t i = 0; i < x->rank && strides; i++) {
         if (cm__strides_size(x->dims[i]) < 2 || strides[i] == 0) continue;
         if (nearest < 0 || strides[i] < strides[nearest]) nearest = i;
         if (kept[i]) last = i;
+        else if (strides[i] < apart) apart = strides[i];
     }
     if (nearest < 0 || nearest == last || !kept[nearest]) return 0;
-    return cm__strides_size(x->dims[last]) > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
+    int64_t sums = cm__strides_size(x->dims[last]);
+    bool    along = apart < strides[last]; /* threads of a warp add numbers of one sum */
+    return along && sums < FEW_SUMS ? SECTOR_BYTES / 2.0 : along || sums > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
 }
 
 static void kept_dims(const cm__dispatch *d, const cm_node *n, bool kept[CM__RANK_MAX])

@@ -133,6 +133,14 @@ CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *ou
     }
 }
 
+/* A product with one row or one column is one of a matrix and a vector. */
+CM__FAST static void shape_of_product(const cm__call *c, double cores, float *out)
+{
+    tiles_of_product(c, cores, out);
+    bool vector = c->sizes[CM__GEMM_M] == 1 || c->sizes[CM__GEMM_N] == 1;
+    out[CM__PRODUCT_TILES] = vector ? cm__feature_facts.kinds_apart : 0;
+}
+
 /* Attention processes blocks of queries for each head. */
 static void blocks_of_attention(const cm__call *c, double cores, float *out)
 {
@@ -153,6 +161,18 @@ static void outer_and_inner(const cm__call *c, double cores, float *out)
 {
     (void)cores;
     out[0] = about_log(fmaxf(1, (float)c->sizes[CM__REDUCE_OUTER] * (float)c->sizes[CM__REDUCE_INNER]));
+}
+
+/* cuDNN keeps all numbers of a channel between the mean and the result if they fit into shared memory: of one tensor in
+   forward, of two in backward. A batch norm of single numbers has kernels of its own. */
+static void sides_of_norm(const cm__call *c, double cores, float *out)
+{
+    outer_and_inner(c, cores, out);
+    double tensors = c->pass == CM__PASS_BACKWARD ? 2 : 1;
+    double bytes = tensors * cm__size(c, CM__BATCH_NORM_N) * cm__size(c, CM__BATCH_NORM_HW) * cm__call_element(c, 0);
+    bool   single = c->sizes[CM__BATCH_NORM_HW] == 1 && c->variant[0] == 'n';
+    int    kind = single ? 2 : bytes <= cm__feature_facts.kept_bytes;
+    out[1] = cm__feature_facts.kinds_apart * (float)kind;
 }
 
 /* Reductions along the last axis use other kernels than those along other axes. */
@@ -195,9 +215,9 @@ static const struct {
     int count;
     void (*make)(const cm__call *call, double cores, float *out);
 } further[CM__CALLS] = {
-    [CM__CALL_GEMM] = {CM__PRODUCT_TILES, tiles_of_product},
+    [CM__CALL_GEMM] = {CM__PRODUCT_TILES + 1, shape_of_product},
     [CM__CALL_ATTENTION] = {CM__ATTENTION_BLOCKS + 3, blocks_of_attention},
-    [CM__CALL_BATCH_NORM] = {1, outer_and_inner},
+    [CM__CALL_BATCH_NORM] = {2, sides_of_norm},
     [CM__CALL_REDUCE] = {2, sides_of_sum},
     [CM__CALL_RESIZE] = {3, growth_of_image},
     [CM__CALL_FFT] = {1, primes_of_transform},

@@ -42,6 +42,7 @@ typedef struct cm__feature_data {
     float  joined_factor;                   /* extra weight of alignment for concatenation */
     int8_t aligned[CM__CALLS][CM__ALIGNED]; /* sizes that are read with vector loads, counted from 1 */
     cm__group_costs groups;
+    double          kept_bytes; /* of a channel: what a batch norm keeps from the first reading to the second */
 } cm__feature_data;
 
 /* data/scales.json, by tools/embed.py */

@@ -193,7 +193,8 @@ static void sums_in_the_order_of_memory(void **state)
 
 /* [3, 20, 40] seen as [3, 40, 20], as a channels-last image is: the numbers of a sum over 40 are side by side, those of a
    sum over 20 are not, but their sums are. [3, 20, 2, 40] seen as [3, 2, 40, 20]: neither of both, and each number takes a
-   sector of 32 bytes (4 numbers read and written): 4 x 4,800. Sums over the first and last dimension have rows of [3, 4, 5]. */
+   sector of 32 bytes (4 numbers read and written): 4 x 4,800. If only 4 sums are beside each other, half a sector (measured:
+   11 to 21 bytes): 2 x 9,600. Sums over the first and last dimension have rows of [3, 4, 5]. */
 static void reductions_of_views(void **state)
 {
     (void)state;
@@ -204,6 +205,8 @@ static void reductions_of_views(void **state)
     MAKES(VIEWED("[3,20,40]", "[3,40,20]", "[0,2,1]", "[3,20]", "[1]"), FP32, 2, "reduce forward sum fp32 60,40,1");
     MAKES(VIEWED("[3,20,40]", "[3,40,20]", "[0,2,1]", "[3,40]", "[2]"), FP32, 2, "reduce forward sum fp32 3,20,40");
     MAKES(VIEWED("[3,20,2,40]", "[3,2,40,20]", "[0,2,3,1]", "[3,40,20]", "[1]"), FP32, 2,
+          "elementwise forward copy fp32 1,19200");
+    MAKES(VIEWED("[3,4,20,40]", "[3,40,4,20]", "[0,3,1,2]", "[3,40,4]", "[3]"), FP32, 2,
           "elementwise forward copy fp32 1,19200");
     MAKES(VIEWED("[3,4,5]", "[3,4,5]", "[0,1,2]", "[4]", "[0,2]"), FP32, 2, "reduce forward sum:nchw fp32 3,4,5");
 }

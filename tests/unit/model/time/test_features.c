@@ -29,7 +29,7 @@ static void features_of_a_product(void **state)
     cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}};
     cm__call twice = c;
     (void)state;
-    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 for tiles: 15 */
+    assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 for tiles, vectors */
     twice.sizes[1] *= 2;
     near(feature(&twice, 1) - feature(&c, 1), log(2), 1e-5);
     for (int at = 0; at < 4; at++)
@@ -77,6 +77,43 @@ static void blocks_of_attention(void **state)
     near(feature(&c, 12 + 1), 0, 1e-6);
     shared.sizes[4] = 5;
     assert_true(feature(&shared, 12 + 5) != feature(&c, 12 + 5)); /* grouped-query attention has separate kernels */
+}
+
+/* A product with one row or column is one of a matrix and a vector. */
+static void vectors_are_a_kind(void **state)
+{
+    cm__call c = {.op = CM__CALL_GEMM, .variant = "tn", .dtype = "fp32", .sizes = {1, 2, 512, 64}};
+    (void)state;
+    assert_true(feature(&c, 15) == 0);
+    c.sizes[CM__GEMM_M] = 1;
+    assert_true(feature(&c, 15) > 0);
+    c.sizes[CM__GEMM_M] = 512;
+    c.sizes[CM__GEMM_N] = 1;
+    assert_true(feature(&c, 15) > 0);
+}
+
+/* 96 x 784 numbers of 2 bytes are 150,528: cuDNN reads the channel once (3.5 TB/s on the H200), but not 128 x 784 (1.4). In
+   backward it keeps two tensors: 128 x 256 numbers fit, 256 x 196 do not. Single numbers per channel are a third kind, unless
+   the call is already one of rows. */
+static void norms_that_keep_a_channel(void **state)
+{
+    static const struct {
+        const char *variant, *dtype;
+        cm__pass    pass;
+        int64_t     images, pixels;
+        int         kind;
+    } cases[] = {{"nchw", "fp16", CM__PASS_FORWARD, 96, 784, 1},   {"nchw", "fp16", CM__PASS_FORWARD, 128, 784, 0},
+                 {"nchw", "fp32", CM__PASS_FORWARD, 96, 784, 0},   {"nchw", "fp16", CM__PASS_BACKWARD, 128, 256, 1},
+                 {"nchw", "fp16", CM__PASS_BACKWARD, 256, 196, 0}, {"nhwc", "fp32", CM__PASS_FORWARD, 65536, 1, 2},
+                 {"rows", "fp32", CM__PASS_FORWARD, 65536, 1, 0}};
+    const int at = CM__BATCH_NORM_SIZES + CM__ALIGNED + CM__WORK_FEATURES + 1;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__call c = {.op = CM__CALL_BATCH_NORM, .pass = cases[i].pass, .sizes = {cases[i].images, 512, cases[i].pixels}};
+        memcpy(c.variant, cases[i].variant, strlen(cases[i].variant) + 1);
+        memcpy(c.dtype, cases[i].dtype, strlen(cases[i].dtype) + 1);
+        near(feature(&c, at), (double)cm__feature_facts.kinds_apart * cases[i].kind, 1e-5);
+    }
 }
 
 /* As many groups as channels uses another kernel than one group; groups of 4 or 8 channels use a third, and several
@@ -153,6 +190,7 @@ int main(void)
         cmocka_unit_test(alignment_of_rows),
         cmocka_unit_test(waves_of_tiles),
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
+        cmocka_unit_test(vectors_are_a_kind),    cmocka_unit_test(norms_that_keep_a_channel),
         cmocka_unit_test(wide_groups_are_described_by_one),
         cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
