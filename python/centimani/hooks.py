@@ -316,6 +316,18 @@ def replaced(module: Any, changes: Dict[str, Any]) -> Iterator[None]:
 
 
 @contextmanager
+def unchecked_distributions() -> Iterator[None]:
+    """Distributions check their parameters by default, which needs the data. A step that passes the checks runs as without them."""
+    kind = torch.distributions.Distribution
+    before = kind._validate_args
+    kind.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        kind.set_default_validate_args(before)
+
+
+@contextmanager
 def usual_data() -> Iterator[None]:
     """Make libraries that inspect the data take the path of usual training data: sequences that are not packed, and
     masks whose contents follow from the program."""
@@ -353,6 +365,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         stack.enter_context(omitted_masks(recorder))
         if not real:
             stack.enter_context(usual_data())
+            stack.enter_context(unchecked_distributions())
             stack.enter_context(apart_from_autograd(recorder))
         stack.enter_context(module_names(recorder, model))
         stack.enter_context(plain_regions(recorder))

@@ -46,6 +46,14 @@ def masking_utils(open_mask):
     return module
 
 
+class Distributions(unittest.TestCase):
+    def test_parameters_are_not_checked(self):
+        before = torch.distributions.Distribution._validate_args
+        trace = captured(lambda x: torch.distributions.Normal(x, x.exp()).rsample())
+        self.assertIn("aten::exp", trace.operators())
+        self.assertEqual(torch.distributions.Distribution._validate_args, before)
+
+
 class OmittedMasks(unittest.TestCase):
     def kinds(self, open_mask):
         module = masking_utils(open_mask)
