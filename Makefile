@@ -56,6 +56,7 @@ accuracy: build          ## rewrite docs/accuracy.md: predictions compared with 
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 	python3 tools/papers_protocol.py build/centimani docs/papers.md
 	python3 tools/papers_rows.py build/centimani docs/papers.md
+	python3 tools/papers_unstated.py build/centimani docs/papers.md
 
 bench: build             ## time imports (also Python's onnx.load), memory, steps, plans, rankings and commands (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed

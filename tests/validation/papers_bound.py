@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py) against sums by hand;
-no baseline is better on a set of four rows or more.
+"""papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py), and of rows whose
+settings are not stated (tools/papers_unstated.py), against sums by hand; no baseline is better on a set of four rows or
+more.
 
 Prints TAP. A row of docs/results/papers-contradictions.tsv that is no longer judged, or has another value, fails, too.
 """
@@ -10,6 +11,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import papers_rows
+import papers_unstated
 
 NO_LIMIT = float("inf")
 # values and factors, what p cannot exceed, the least sum of errors
@@ -21,7 +23,18 @@ BY_HAND = [
     ("rows that agree by their factors", [(50, 1), (100, 2)], NO_LIMIT, 0.0)]
 
 
+# equally likely values, the least expected error of one number for all
+EXPECTED = [
+    ("100 or 80: 80 is 20 % off in half of the cases, 100 25 %", [100, 80], 0.10),
+    ("one value", [7], 0.0),
+    ("1 or 10: 1 is 90 % off, 10 counts as 100 %", [1, 10], 0.45),
+    ("10, 10 or 20: 10 is 50 % off in a third of the cases", [10, 10, 20], 0.5 / 3)]
+
+
 def sums():
+    for what, values, expected in EXPECTED:
+        found = papers_unstated.expected(values)
+        yield abs(found - expected) < 1e-12, f"{what}: {found:.4f}"
     for what, values, most, expected in BY_HAND:
         found = sum(papers_rows.least_of(values, most))
         yield abs(found - expected) < 1e-12, f"{what}: {found:.4f}"
@@ -33,6 +46,9 @@ def judged(sets):
     met = sum(len(papers_rows.least_errors(r)) for r in rows)
     lines = sum(line[2] != "0" for line in papers_rows.lines_of(papers_rows.CONTRADICTIONS))
     yield met == lines, f"{met} of {lines} contradicting rows are judged"
+    known = papers_unstated.known_of(sys.argv[1], sets)
+    unstated = {id(row) for part in rows for row in part if papers_unstated.key_of(row) in known}
+    yield len(unstated) == len(known), f"{len(unstated)} of {len(known)} rows with a setting that is not stated are judged"
 
 
 def baselines(sets):

@@ -72,8 +72,7 @@ static void read_memories(cm__job *j)
     bool             reaches_near = execution_models[j->device->info.style].reaches_near;
     j->near_bytes = near ? cm__value_or(near->capacity_bytes, INFINITY) : INFINITY;
     j->near_bytes_s = near ? cm__value_or(near->bw_bytes_s, INFINITY) * (reaches_near ? share : 1) : INFINITY;
-    j->edge_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) : INFINITY;
-    j->far_bytes_s = j->edge_bytes_s * (reaches_near ? 1 : share);
+    j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
 }
 
 /* Step time with the software of the asked year over today's. Known releases differ for causal models alone. */

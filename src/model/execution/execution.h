@@ -42,7 +42,6 @@ typedef struct cm__job {
     double           peak_flop_s[CM__EFFORTS];        /* effective, per class; the entry for memory is unused */
     double           near_bytes_s, near_bytes;        /* memory of the activations: effective bandwidth, capacity */
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
-    double           edge_bytes_s;                    /* full bandwidth of that memory */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
     double           row_s;                           /* of each row of a layer's weights; 0: none */
     double           older;                           /* step time with the asked software over today's */

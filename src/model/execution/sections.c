@@ -16,8 +16,7 @@
 
 typedef struct section {
     double compute_s;
-    double far_bytes;      /* at the share of the bandwidth that sections reach */
-    double crossing_bytes; /* at the full bandwidth: of a graph that is one section */
+    double far_bytes; /* at the share of the bandwidth that sections reach */
 } section;
 
 /* Results of elementwise operators go directly to the next operator. */
@@ -93,20 +92,19 @@ static double saved_bytes(const cm__job *j)
 static double section_s(const cm__job *j, const section *s)
 {
     double filled_s = (j->batch + j->fill - 1) * s->compute_s / j->batch;
-    double edge_s = s->far_bytes / j->far_bytes_s + s->crossing_bytes / j->edge_bytes_s;
-    return j->section_s + fmax(filled_s, j->vector_scale * edge_s);
+    return j->section_s + fmax(filled_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
 }
 
 static void run_one(const cm__job *j, cm__run *r)
 {
-    section all = {.crossing_bytes = j->single_operator ? 0 : saved_bytes(j)};
+    section all = {.far_bytes = j->single_operator ? 0 : saved_bytes(j)};
     bool    inside = j->single_operator || updates_on_chip(j);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         all.compute_s += r->node_s[i];
-        if (n->phase == CM_UPDATE && !inside) all.crossing_bytes += cm__job_operand_bytes(j, n);
+        if (n->phase == CM_UPDATE && !inside) all.far_bytes += cm__job_operand_bytes(j, n);
     }
     r->pieces = 1;
     cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
@@ -271,7 +269,6 @@ static cm__job joined(const cm__job *j)
     all.near_bytes *= j->chips;
     all.near_bytes_s *= j->chips;
     all.far_bytes_s *= j->chips;
-    all.edge_bytes_s *= j->chips;
     return all;
 }
 

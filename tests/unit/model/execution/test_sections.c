@@ -85,6 +85,20 @@ static void a_small_model_is_updated_on_the_chip(void **state)
     assert_true(outside.info.device_time_s > 2 * 4e6 / 1e9); /* at least all weights once, at 1 GB/s */
 }
 
+#define REACHED(share)                                                                                                 \
+    CHIP("dataflow-sections", "1e12", "1e6", "\"efficiency\": {\"gemm\": " NUMBER("1", "1") ", \"memory\": "          \
+         NUMBER(share, "1") "}, \"section_overhead\": " NUMBER("1e-12", "s"), PLACED("DRAM"))
+
+/* A graph of one section reaches the same share of the bandwidth as any other. */
+static void one_section_reaches_the_share_of_the_bandwidth(void **state)
+{
+    (void)state;
+    const char *mlp = "mlp:in=10,hidden=1000,out=10";
+    answer      all = ask(REACHED("1"), mlp, 1000, false), half = ask(REACHED("0.5"), mlp, 1000, false);
+    assert_true(all.info.launches == 1 && half.info.launches == 1);
+    assert_near(half.info.device_time_s, 2 * all.info.device_time_s, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +108,7 @@ int main(void)
         cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),
         cmocka_unit_test(one_section_runs_any_batch),
+        cmocka_unit_test(one_section_reaches_the_share_of_the_bandwidth),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
