@@ -104,7 +104,8 @@ static void add_boundaries(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
         if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
         for (int32_t b = l->part[x->producer]; b < last[t]; b++) {
             l->boundaries = cm__grow(ctx, l->boundaries, l->n_boundaries, &l->cap_boundaries, sizeof *l->boundaries);
-            l->boundaries[l->n_boundaries++] = (cm__layer_tensor){.part = b, .bytes = cm_tensor_bytes(x), .by = 1};
+            l->boundaries[l->n_boundaries++] =
+                (cm__layer_tensor){.tensor = t, .part = b, .bytes = cm_tensor_bytes(x), .by = 1};
         }
     }
 }
@@ -120,20 +121,32 @@ static bool is_gate(const cm_graph *g, int32_t tensor)
     return false;
 }
 
-static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+/* Activations that the middle layer's forward makes and backward reads. */
+static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
 {
-    int32_t middle = l->count / 2;
-    for (int32_t t = 0; t < g->n_tensors; t++) {
-        const cm_tensor *x = cm__t(g, t);
-        if (x->storage != t || x->born < 0 || l->part[x->born] != middle) continue;
-        if (x->role == CM_ROLE_CAST) continue; /* a copy of a weight */
-        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
-        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
-        bool shared = s->tp > 1 && (s->split[t] || s->sequence);
+    const cm_tensor *x = cm__t(g, t);
+    if (x->storage != t || x->born < 0 || l->part[x->born] != l->count / 2) return false;
+    if (x->role == CM_ROLE_CAST) return false; /* a copy of a weight */
+    if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) return false;
+    return g->nodes[x->dies].phase != CM_FORWARD;
+}
+
+static cm__layer_tensor kept_tensor(const cm_graph *g, const cm__layering *l, int32_t t)
+{
+    return (cm__layer_tensor){.tensor = t, .part = l->count / 2, .bytes = cm_tensor_bytes(cm__t(g, t)),
+                              .gate = is_gate(g, t)};
+}
+
+/* Plans differ in the part of each that a device has. */
+static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l, const cm__layering *other)
+{
+    int32_t count = other ? other->n_kept : g->n_tensors;
+    for (int32_t i = 0; i < count; i++) {
+        if (!other && !is_kept(g, l, i)) continue;
+        cm__layer_tensor x = other ? other->kept[i] : kept_tensor(g, l, i);
+        x.by = s->tp > 1 && (s->split[x.tensor] || s->sequence) ? s->tp : 1;
         l->kept = cm__grow(ctx, l->kept, l->n_kept, &l->cap_kept, sizeof *l->kept);
-        l->kept[l->n_kept++] =
-            (cm__layer_tensor){.part = middle, .bytes = cm_tensor_bytes(x), .by = shared ? s->tp : 1,
-                               .gate = is_gate(g, t)};
+        l->kept[l->n_kept++] = x;
     }
 }
 
@@ -294,6 +307,16 @@ static void find_attentions(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     }
 }
 
+static void find_experts(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
+{
+    for (int32_t i = cm__twin_next(l->twins, -1); i < g->n_nodes; i = cm__twin_next(l->twins, i)) {
+        const cm_node *n = &g->nodes[i];
+        if (!cm__is_expert(g, n->source >= 0 ? &g->nodes[n->source] : n)) continue;
+        l->experts = cm__grow(ctx, l->experts, l->n_experts, &l->cap_experts, sizeof *l->experts);
+        l->experts[l->n_experts++] = i;
+    }
+}
+
 cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls, const cm__layering *other)
 {
     const cm__shards *s = &calls->shards;
@@ -309,8 +332,9 @@ cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispat
     }
     if (!other) add_boundaries(ctx, g, l);
     else l->boundaries = other->boundaries, l->n_boundaries = other->n_boundaries;
-    add_kept(ctx, g, s, l);
+    add_kept(ctx, g, s, l, other);
     if (s->tp > 1) find_sums(ctx, g, s, l, other);
     if (s->cp > 1) find_attentions(ctx, g, l);
+    if (s->ep > 1) find_experts(ctx, g, l);
     return l;
 }
