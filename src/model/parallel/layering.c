@@ -3,6 +3,7 @@
 #include "model/parallel/layering.h"
 
 #include "graph/rule.h"
+#include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -121,6 +122,17 @@ static bool is_gate(const cm_graph *g, int32_t tensor)
     return false;
 }
 
+/* True: a product before reads another 8-bit copy of the same tensor. */
+static bool is_cast_again(const cm_graph *g, const cm__layering *l, int32_t tensor)
+{
+    int32_t        from = cm__t(g, tensor)->producer;
+    const cm_node *n = from >= 0 ? &g->nodes[from] : NULL;
+    if (!n || !cm__is_scaled_cast(g, n)) return false;
+    for (int32_t i = from - 1; i >= 0 && l->part[i] == l->part[from]; i--)
+        if (cm__is_scaled_cast(g, &g->nodes[i]) && g->nodes[i].inputs[0] == n->inputs[0]) return true;
+    return false;
+}
+
 /* Activations that the middle layer's forward makes and backward reads. */
 static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
 {
@@ -134,7 +146,7 @@ static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
 static cm__layer_tensor kept_tensor(const cm_graph *g, const cm__layering *l, int32_t t)
 {
     return (cm__layer_tensor){.tensor = t, .part = l->count / 2, .bytes = cm_tensor_bytes(cm__t(g, t)),
-                              .gate = is_gate(g, t)};
+                              .gate = is_gate(g, t), .again = is_cast_again(g, l, t)};
 }
 
 /* Plans differ in the part of each that a device has. */

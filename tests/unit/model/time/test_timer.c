@@ -405,7 +405,7 @@ TEST(lower_bounds_are_below_times)
     cm_device_free(d);
 }
 
-/* A time that is kept is the one that was computed, whichever call is asked for first: TF32 products may run in fp32. */
+/* A time that is kept is the one that was computed, whichever call came first: TF32 products may run in fp32. */
 TEST(kept_times_are_the_same)
 {
     static const char *const calls[] = {"gemm forward nt tf32 1,512,256,256", "gemm forward nt fp32 1,512,256,256",
