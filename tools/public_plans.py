@@ -151,6 +151,10 @@ def tables(rows):
             line(" ".join(name), [r for r in rows if tuple(r[k] for k in keys) == name])
         print()
     line("all", rows)
+    print()
+    for source in sorted({r["source"] for r in rows}):
+        here = [r for r in rows if r["source"] == source]
+        print(f"{source + ': runs called too large':52} {sum(not r['fits'] for r in here):4} of {len(here)}")
 
 
 def mfu_table(rows):

@@ -3,7 +3,9 @@
 #include "model/lean.h"
 
 /* True: the options leave open which cross-entropy the script has, and the model's logits are large. Adapters and
-   quantised weights are those of Hugging Face's PEFT, whose trainers have PyTorch's plain one unless they are told. */
+   quantised weights are those of Hugging Face's PEFT, whose trainers had PyTorch's plain one unless they were told.
+   TRL's has a chunked one since its pull request 5846 of May 2026; docs/results/fine-tuning.md says what public runs,
+   which are older, make of either. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
     cm_runtime base = cm_runtime_base(o->runtime);

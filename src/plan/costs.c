@@ -208,6 +208,9 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
                                               &(cm_predict_options){.runtime = m->runtime, .plan = layers}, common);
     /* a small part of an iteration, if devices share it or micro-batches precede it */
     m->steps[m->n_steps].updates = 0;
+    /* plans differ in which calls they make, not in how long a call takes */
+    if (m->n_steps) m->steps[m->n_steps].timer = m->steps[0].timer;
+    else cm__timer_remember(m->steps[0].timer);
     return &m->steps[m->n_steps++];
 }
 
@@ -217,12 +220,22 @@ static bool is_cost(const cm__cost *c, const cm_plan *p, double samples)
            c->samples == samples;
 }
 
-/* Where the cost was last found. */
-static int32_t *recent_of(cm__model *m, const cm_plan *p, int64_t micro_batch)
+static int32_t *newest_of(cm__model *m, const cm_plan *p, double samples)
 {
-    uint64_t key = ((uint64_t)micro_batch * 31 + (uint64_t)p->tp) * 31 + (uint64_t)p->cp;
+    uint64_t key = ((uint64_t)(samples * p->cp) * 31 + (uint64_t)p->tp) * 31 + (uint64_t)p->cp;
     key = (key * 31 + (uint64_t)p->ep) * 2 + p->sequence_parallel;
-    return &m->recent[key * 0x9e3779b97f4a7c15u >> 32 & (CM__RECENT - 1)];
+    return &m->newest[key * 0x9e3779b97f4a7c15u >> 32 & (CM__NEWEST - 1)];
+}
+
+int32_t cm__cost_keep(cm__model *m, const cm__cost *cost)
+{
+    cm_plan  at = {.tp = cost->tp, .ep = cost->ep, .cp = cost->cp, .sequence_parallel = cost->sequence};
+    int32_t *newest = newest_of(m, &at, cost->samples);
+    m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
+    m->costs[m->n_costs] = *cost;
+    m->costs[m->n_costs].older = *newest;
+    *newest = m->n_costs + 1;
+    return m->n_costs++;
 }
 
 static cm__cost cost_of(cm__model *m, cm__step_model *s, const cm_plan *p, int64_t micro_batch)
@@ -246,16 +259,11 @@ static cm__cost cost_of(cm__model *m, cm__step_model *s, const cm_plan *p, int64
 
 int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
 {
-    cm_plan  at = *plan, *p = &at;
-    double   samples = (double)micro_batch / cp;
+    cm_plan at = *plan, *p = &at;
+    double  samples = (double)micro_batch / cp;
     p->cp = cp;
-    int32_t *recent = recent_of(m, p, micro_batch);
-    if (*recent && is_cost(&m->costs[*recent - 1], p, samples)) return *recent - 1;
-    for (int32_t i = m->n_costs - 1; i >= 0; i--)
-        if (is_cost(&m->costs[i], p, samples)) return (*recent = i + 1) - 1;
+    for (int32_t i = *newest_of(m, p, samples); i; i = m->costs[i - 1].older)
+        if (is_cost(&m->costs[i - 1], p, samples)) return i - 1;
     cm__cost c = cost_of(m, step_for(m, p), p, micro_batch);
-    m->costs = cm__grow(m->ctx, m->costs, m->n_costs, &m->cap_costs, sizeof *m->costs);
-    m->costs[m->n_costs] = c;
-    *recent = m->n_costs + 1;
-    return m->n_costs++;
+    return cm__cost_keep(m, &c);
 }

@@ -45,9 +45,10 @@ typedef struct cm__cost {
     double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
     cm__parts parts; /* without the parts and the gradients themselves: estimates assume equal layers */
+    int32_t   older; /* the next cost with the same hash value, plus 1; 0: none */
 } cm__cost;
 
-#define CM__RECENT 256
+#define CM__NEWEST 256
 
 typedef struct cm__model {
     struct cm__model *sharded; /* for ZeRO 2 and 3, if their step is another one; NULL: it is the same */
@@ -73,7 +74,7 @@ typedef struct cm__model {
     bool             buffered; /* gradients are added to a buffer, which is sent directly */
     cm__cost        *costs;
     int32_t          n_costs, cap_costs;
-    int32_t          recent[CM__RECENT]; /* per hash value: the cost last asked for, plus 1 */
+    int32_t          newest[CM__NEWEST]; /* per hash value: the cost last added, plus 1; 0: none */
     cm__step_model  *steps; /* per combination of tp and sequence, built on demand */
     int32_t          n_steps, cap_steps;
     int64_t         *step_key; /* per step model: its tp, ep, cp and sequence */
@@ -116,6 +117,7 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
 cm__model *cm__model_of_step(cm__ctx *ctx, const cm_graph *step, cm_runtime runtime);
 cm__model *cm__model_on(cm__ctx *ctx, const cm__model *step, const cm_device *device, const cm_fabric *fabric);
 int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp);
+int32_t    cm__cost_keep(cm__model *m, const cm__cost *cost); /* returns its index */
 
 /* space.c: gives every place to `visit`, in a fixed order. */
 typedef void cm__visit(void *user, const cm_plan *plan);

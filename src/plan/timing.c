@@ -124,10 +124,7 @@ static void *run(void *argument)
 static int32_t append_costs(cm__model *to, const cm__model *from)
 {
     int32_t first = to->n_costs;
-    for (int32_t i = 0; i < from->n_costs; i++) {
-        to->costs = cm__grow(to->ctx, to->costs, to->n_costs, &to->cap_costs, sizeof *to->costs);
-        to->costs[to->n_costs++] = from->costs[i];
-    }
+    for (int32_t i = 0; i < from->n_costs; i++) cm__cost_keep(to, &from->costs[i]);
     return first;
 }
 

@@ -63,15 +63,24 @@ static int32_t intern(cm__dispatch *d, const cm__sized_call *call)
 
 /* Calls as the rules make them. Plans differ in how they divide these. */
 typedef struct cm__undivided {
-    cm__sized_call *calls;
-    int32_t        *of;   /* per entry of the dispatch's `of` */
-    int32_t        *last; /* per divided call: the undivided one that it was last made from */
-    int32_t         n_calls, cap_calls, cap_of, cap_last;
+    const cm__sized_call *calls;
+    const int32_t        *of;    /* per entry of the dispatch's `of`: its call */
+    const int32_t        *group; /* ... and its group: entries with one call that is divided in one way */
+    int32_t               n_groups;
 } cm__undivided;
 
-static void keep_undivided(cm__dispatch *d, const cm__sized_call *call, int32_t divided)
+/* The same while the rules make the calls. */
+typedef struct cm__collected {
+    cm__sized_call *calls;
+    int32_t        *of;
+    cm__way        *ways; /* per entry of `of` */
+    int32_t        *last; /* per divided call: the undivided one that it was last made from */
+    int32_t         n_calls, cap_calls, cap_of, cap_ways, cap_last;
+} cm__collected;
+
+static void keep_undivided(cm__dispatch *d, const cm__sized_call *call, cm__way way, int32_t divided)
 {
-    cm__undivided *u = d->undivided;
+    cm__collected *u = d->collected;
     while (divided >= u->cap_last) u->last = cm__grow(d->ctx, u->last, u->cap_last, &u->cap_last, sizeof *u->last);
     int32_t *last = &u->last[divided];
     if (*last >= u->n_calls || memcmp(&u->calls[*last], call, sizeof *call) != 0) {
@@ -79,20 +88,57 @@ static void keep_undivided(cm__dispatch *d, const cm__sized_call *call, int32_t 
         u->calls[*last = u->n_calls++] = *call;
     }
     u->of = cm__grow(d->ctx, u->of, d->n_of, &u->cap_of, sizeof *u->of);
+    u->ways = cm__grow(d->ctx, u->ways, d->n_of, &u->cap_ways, sizeof *u->ways);
     u->of[d->n_of] = *last;
+    u->ways[d->n_of] = way;
+}
+
+static void add_entry(cm__dispatch *d, int32_t node, int32_t call)
+{
+    d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
+    d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
+    d->of[d->n_of] = call;
+    d->node[d->n_of++] = node;
+    d->runs[call] += cm__twin_count(d->twins, d->g, d->g->part, node);
 }
 
 void cm__dispatch_add(cm__dispatch *d, int32_t node, const cm__sized_call *call)
 {
     cm__sized_call part = *call;
-    if (d->shards.split) cm__shard_call(d, node, &part);
+    cm__way        way = {0};
+    if (d->shards.split) cm__shard_call(&d->shards, way = cm__way_of(d, node, call->op), &part);
     int32_t i = intern(d, &part);
-    if (d->undivided) keep_undivided(d, call, i);
-    d->of = cm__grow(d->ctx, d->of, d->n_of, &d->cap_of, sizeof *d->of);
-    d->node = cm__grow(d->ctx, d->node, d->n_of, &d->cap_node, sizeof *d->node);
-    d->of[d->n_of] = i;
-    d->node[d->n_of++] = node;
-    d->runs[i] += cm__twin_count(d->twins, d->g, d->g->part, node);
+    if (d->collected) keep_undivided(d, call, way, i);
+    add_entry(d, node, i);
+}
+
+static bool same_way(cm__way a, cm__way b)
+{
+    return a.product == b.product && a.cast == b.cast && a.update == b.update && a.attention == b.attention &&
+           a.split == b.split && a.expert == b.expert && a.of_weight == b.of_weight;
+}
+
+/* Groups the entries of the calls. A call is divided in few ways, so those that it has are searched one by one. */
+static cm__undivided *grouped(cm__ctx *ctx, const cm__sized_call *calls, int32_t n_calls, const int32_t *of,
+                              const cm__way *ways, int32_t count)
+{
+    cm__undivided *u = cm__alloc(ctx, sizeof *u);
+    int32_t       *group = cm__alloc_unset(ctx, (size_t)count + 1, sizeof *group);
+    int32_t       *newest = cm__alloc_array(ctx, (size_t)n_calls + 1, sizeof *newest); /* per call: group, plus 1 */
+    int32_t       *older = cm__alloc_unset(ctx, (size_t)count + 1, sizeof *older);     /* per group: likewise */
+    cm__way       *way = cm__alloc_unset(ctx, (size_t)count + 1, sizeof *way);         /* per group */
+    *u = (cm__undivided){.calls = calls, .of = of, .group = group};
+    for (int32_t i = 0; i < count; i++) {
+        int32_t at = newest[of[i]];
+        while (at && !same_way(way[at - 1], ways[i])) at = older[at - 1];
+        if (!at) {
+            older[u->n_groups] = newest[of[i]];
+            way[u->n_groups] = ways[i];
+            at = newest[of[i]] = ++u->n_groups;
+        }
+        group[i] = at - 1;
+    }
+    return u;
 }
 
 void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
@@ -135,23 +181,57 @@ static void one_by_one(cm__dispatch *d, int32_t first)
 
 static int32_t context_of(const cm__dispatch *d) { return d->shards.cp > 1 ? d->shards.cp : 1; }
 
-/* True: the rules make the same calls for both plans, before they are divided. The rules themselves depend on whether
-   experts are divided (routing.c) and, if attention is not fused, on context parallelism (math_attention.c). */
+/* True: the rules make the same calls for both plans, before they are divided, and b has them. The rules themselves
+   depend on whether experts are divided (routing.c) and, if attention is not fused, on context parallelism
+   (math_attention.c). */
 static bool same_undivided(const cm__dispatch *a, const cm__dispatch *b)
 {
-    return a->twins == b->twins && a->math == b->math && (a->shards.ep > 1) == (b->shards.ep > 1) &&
-           (!a->math || context_of(a) == context_of(b));
+    return (b->undivided || !b->shards.split) && a->twins == b->twins && a->math == b->math &&
+           (a->shards.ep > 1) == (b->shards.ep > 1) && (!a->math || context_of(a) == context_of(b));
 }
 
-/* Divides the calls of another plan anew: a fraction of the work of the rules. */
+/* The undivided calls of another plan, grouped by how this plan divides them. */
+static const cm__undivided *undivided_like(cm__dispatch *d, const cm__dispatch *other)
+{
+    const cm__undivided  *u = other->undivided;
+    const cm__sized_call *calls = u ? u->calls : other->calls;
+    const int32_t        *of = u ? u->of : other->of;
+    if (u && other->shards.split == d->shards.split) return u;
+    cm__way *ways = cm__alloc_unset(d->ctx, (size_t)other->n_of + 1, sizeof *ways);
+    int32_t  n_calls = 0;
+    for (int32_t i = 0; i < other->n_of; i++) {
+        ways[i] = cm__way_of(d, other->node[i], calls[of[i]].op);
+        if (of[i] >= n_calls) n_calls = of[i] + 1;
+    }
+    return grouped(d->ctx, calls, n_calls, of, ways, other->n_of);
+}
+
+/* Divides the calls of another plan anew: a fraction of the work of the rules. Each group is divided once. */
 static void divide_again(cm__dispatch *d, const cm__dispatch *other)
 {
-    const cm__undivided *u = other->undivided;
+    const cm__undivided *u = d->undivided = undivided_like(d, other);
+    int32_t             *divided = cm__alloc_array(d->ctx, (size_t)u->n_groups + 1, sizeof *divided); /* plus 1 */
     for (int32_t i = 0; i < other->n_of; i++) {
+        int32_t *at = &divided[u->group[i]];
         begin_update(d, other->node[i]);
-        cm__dispatch_add(d, other->node[i], u ? &u->calls[u->of[i]] : &other->calls[other->of[i]]);
+        if (!*at) {
+            cm__sized_call part = u->calls[u->of[i]];
+            cm__shard_call(&d->shards, cm__way_of(d, other->node[i], part.op), &part);
+            *at = intern(d, &part) + 1;
+        }
+        add_entry(d, other->node[i], *at - 1);
     }
     if (d->g->n_nodes) begin_update(d, d->g->n_nodes - 1);
+}
+
+/* Keeps the undivided calls for plans that divide them otherwise. */
+static void follow_rules(cm__dispatch *d)
+{
+    cm__collected u = {0};
+    if (d->shards.split) d->collected = &u;
+    one_by_one(d, 0);
+    d->collected = NULL;
+    if (d->shards.split) d->undivided = grouped(d->ctx, u.calls, u.n_calls, u.of, u.ways, d->n_of);
 }
 
 bool cm__in_nhwc(const cm_graph *g, cm_layout layout)
@@ -213,10 +293,9 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->math = math;
     d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);
-    if (d->shards.split && !fuses[runtime]) d->undivided = cm__alloc(ctx, sizeof *d->undivided);
     if (fuses[runtime]) cm__dispatch_fused(d);
-    else if (other && same_undivided(d, other)) divide_again(d, other);
-    else one_by_one(d, 0);
+    else if (other && d->shards.split && same_undivided(d, other)) divide_again(d, other);
+    else follow_rules(d);
     d->works = cm__works_new(ctx);
     return d;
 }

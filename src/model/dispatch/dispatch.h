@@ -59,7 +59,8 @@ typedef struct cm__dispatch {
     int32_t         cap_hashes;
     struct cm__works *works; /* FLOP and bytes of the calls (works.h) */
     /* the calls before the plan divides them, per entry of `of`; NULL: the plan divides nothing, or a compiler fuses */
-    struct cm__undivided *undivided;
+    const struct cm__undivided *undivided;
+    struct cm__collected *collected; /* the same while the rules make them; NULL: they are done, or not kept */
 } cm__dispatch;
 
 /* Whether images are channels last: as the layout says or, if it is open, as the graph is. */

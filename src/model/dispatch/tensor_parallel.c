@@ -116,34 +116,66 @@ static int divided_size(const cm_node *n, const cm_node *forward, cm__division d
     return columns == n_first ? CM__GEMM_M : CM__GEMM_N;
 }
 
-/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas, or of ep / tp times
-   as many if each tensor-parallel device sends a part of its replica's tokens. All wait for the device with the most
-   tokens. */
-static void divide_experts(const cm__dispatch *d, const cm_node *n, const cm_node *forward, cm__sized_call *c)
+/* An embedding table, which is divided by rows of the vocabulary. */
+static bool is_table(const cm__dispatch *d, const cm_node *n)
 {
-    bool of_weight = n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward);
-    int  tokens = of_weight ? CM__GEMM_K : CM__GEMM_M;
-    divide(c, CM__GEMM_BATCH, d->shards.ep);
-    double from = d->shards.whole_experts ? (double)d->shards.ep / d->shards.tp : d->shards.ep;
-    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], from * d->shards.imbalance);
+    const cm_node *forward = cm__forward_of(d, n);
+    return cm__is_table(forward) && cm__parameter_read(d->g, forward, 0) >= 0;
 }
 
-static void divide_product(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
+/* The rank of the parameter that a cast, or the gradient of one, covers; -1: another node. */
+static int8_t cast_rank(const cm__dispatch *d, const cm_node *n)
+{
+    const cm_node   *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__ops[forward->op].shard == CM__SHARD_copy ? cm__in(d->g, forward, 0) : NULL;
+    return x && (x->role == CM_ROLE_PARAMETER || x->role == CM_ROLE_CAST) ? (int8_t)x->rank : -1;
+}
+
+static cm__way way_of_product(const cm__dispatch *d, const cm_node *n)
 {
     const cm_node *forward = cm__forward_of(d, n);
     cm__division   division = cm__division_of(d->g, forward, d->shards.split);
-    bool           expert = d->shards.ep > 1 && cm__is_expert(d->g, forward);
-    if (!(expert && d->shards.whole_experts)) {
-        if (division != CM__WHOLE) divide(c, divided_size(n, forward, division), d->shards.tp);
-        else if (touches_split(d, n)) divide(c, CM__GEMM_BATCH, d->shards.tp);
-    }
-    if (expert) divide_experts(d, n, forward, c);
+    bool           expert = cm__is_expert(d->g, forward);
+    return (cm__way){.product = division != CM__WHOLE ? (int8_t)divided_size(n, forward, division)
+                                : touches_split(d, n) ? CM__GEMM_BATCH
+                                                      : -1,
+                     .expert = expert,
+                     .of_weight = expert && n->phase == CM_BACKWARD && !cm__is_input_gradient(n, forward)};
 }
 
-static void divide_heads(const cm__dispatch *d, cm__sized_call *c)
+cm__way cm__way_of(const cm__dispatch *d, int32_t node, int16_t op)
 {
-    divide(c, CM__ATTENTION_HEADS, d->shards.tp);
-    divide(c, CM__ATTENTION_KV_HEADS, d->shards.tp);
+    const cm_node *n = cm__node(d, node);
+    if (n->phase == CM_UPDATE) return (cm__way){.update = true};
+    cm__way way = op == CM__CALL_GEMM ? way_of_product(d, n)
+                                      : (cm__way){.cast = op == CM__CALL_ELEMENTWISE ? cast_rank(d, n) : -1,
+                                                  .split = is_table(d, n) || touches_split(d, n)};
+    way.attention = cm__class(n) == CM_CLASS_ATTENTION;
+    return way;
+}
+
+/* A device has 1/ep of the experts, and each of these gets the tokens of ep times as many replicas, or of ep / tp times
+   as many if each tensor-parallel device sends a part of its replica's tokens. All wait for the device with the most
+   tokens. */
+static void divide_experts(const cm__shards *s, bool of_weight, cm__sized_call *c)
+{
+    int tokens = of_weight ? CM__GEMM_K : CM__GEMM_M;
+    divide(c, CM__GEMM_BATCH, s->ep);
+    double from = s->whole_experts ? (double)s->ep / s->tp : s->ep;
+    c->sizes[tokens] = cm__poly_scale(c->sizes[tokens], from * s->imbalance);
+}
+
+static void divide_product(const cm__shards *s, cm__way way, cm__sized_call *c)
+{
+    bool expert = s->ep > 1 && way.expert;
+    if (way.product >= 0 && !(expert && s->whole_experts)) divide(c, way.product, s->tp);
+    if (expert) divide_experts(s, way.of_weight, c);
+}
+
+static void divide_heads(const cm__shards *s, cm__sized_call *c)
+{
+    divide(c, CM__ATTENTION_HEADS, s->tp);
+    divide(c, CM__ATTENTION_KV_HEADS, s->tp);
     /* if there are fewer key heads than devices, devices store copies of the same head */
     if (c->sizes[CM__ATTENTION_KV_HEADS].c[0] < 1) c->sizes[CM__ATTENTION_KV_HEADS] = cm__poly_const(1);
 }
@@ -195,60 +227,46 @@ static bool grows_with_batch(const cm__sized_call *c)
 }
 
 /* Unfused attention is skipped here: cm__dispatch_math() already divides its queries. */
-static void divide_tokens(const cm__dispatch *d, const cm_node *n, cm__sized_call *c)
+static void divide_tokens(const cm__shards *s, cm__way way, cm__sized_call *c)
 {
-    bool attention = cm__class(n) == CM_CLASS_ATTENTION;
-    if (c->op == CM__CALL_ATTENTION) divide(c, CM__ATTENTION_Q, d->shards.cp);
-    else if (!attention && grows_with_batch(c)) divide(c, tokens_of(c, d->shards.cp), d->shards.cp);
+    if (c->op == CM__CALL_ATTENTION) divide(c, CM__ATTENTION_Q, s->cp);
+    else if (!way.attention && grows_with_batch(c)) divide(c, tokens_of(c, s->cp), s->cp);
 }
 
 /* An update has at least one tensor of one element. */
-static void divide_update(const cm__dispatch *d, cm__sized_call *c)
+static void divide_update(const cm__shards *s, cm__sized_call *c)
 {
-    c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] = fmax(1, c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] * d->shards.update);
-}
-
-/* An embedding table, which is divided by rows of the vocabulary. */
-static bool is_table(const cm__dispatch *d, const cm_node *n)
-{
-    const cm_node *forward = cm__forward_of(d, n);
-    return cm__is_table(forward) && cm__parameter_read(d->g, forward, 0) >= 0;
+    c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] = fmax(1, c->sizes[CM__OPTIMIZER_ELEMENTS].c[0] * s->update);
 }
 
 /* Casts of a matrix, and their gradients, cover only the device's own part of it. */
-static bool divide_cast(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+static void divide_cast(const cm__shards *s, int rank, cm__sized_call *call)
 {
-    const cm_node   *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__ops[forward->op].shard == CM__SHARD_copy ? cm__in(d->g, forward, 0) : NULL;
-    if (!x || (x->role != CM_ROLE_PARAMETER && x->role != CM_ROLE_CAST)) return false;
-    bool    whole = x->rank == 3 && d->shards.whole_experts;
-    int32_t by = (d->shards.tp > 1 && !whole ? d->shards.tp : 1) * (x->rank == 3 ? d->shards.ep : 1);
-    if (x->rank > 1) divide(call, CM__ELEMENTWISE_INNER, by);
-    return true;
+    bool    whole = rank == 3 && s->whole_experts;
+    int32_t by = (s->tp > 1 && !whole ? s->tp : 1) * (rank == 3 ? s->ep : 1);
+    if (rank > 1) divide(call, CM__ELEMENTWISE_INNER, by);
 }
 
 /* Divides a call among the devices that share a layer. */
-static void divide_layer(const cm__dispatch *d, const cm_node *n, cm__sized_call *call)
+static void divide_layer(const cm__shards *s, cm__way way, cm__sized_call *call)
 {
-    if (call->op == CM__CALL_ELEMENTWISE && divide_cast(d, n, call)) return;
-    bool split = is_table(d, n) || touches_split(d, n);
-    int  at = split ? sizes[call->op].split : d->shards.sequence ? sizes[call->op].tokens : -1;
+    int  at = way.split ? sizes[call->op].split : s->sequence ? sizes[call->op].tokens : -1;
     bool along = call->op == CM__CALL_REDUCE && call->sizes[CM__REDUCE_INNER].c[0] == 1; /* the split dimension */
-    if (split && along) at = CM__REDUCE_REDUCE;
-    if (call->op == CM__CALL_GEMM) divide_product(d, n, call);
-    else if (call->op == CM__CALL_ATTENTION) divide_heads(d, call);
-    else if (at >= 0) divide(call, large_enough(call, at, d->shards.tp), d->shards.tp);
+    if (way.split && along) at = CM__REDUCE_REDUCE;
+    if (call->op == CM__CALL_GEMM) divide_product(s, way, call);
+    else if (call->op == CM__CALL_ATTENTION) divide_heads(s, call);
+    else if (call->op == CM__CALL_ELEMENTWISE && way.cast >= 0) divide_cast(s, way.cast, call);
+    else if (at >= 0) divide(call, large_enough(call, at, s->tp), s->tp);
 }
 
-void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call)
+void cm__shard_call(const cm__shards *s, cm__way way, cm__sized_call *call)
 {
-    const cm_node *n = cm__node(d, node);
-    if (n->phase == CM_UPDATE) {
-        divide_update(d, call);
+    if (way.update) {
+        divide_update(s, call);
         return;
     }
-    if (d->shards.tp > 1 || d->shards.ep > 1) divide_layer(d, n, call);
-    if (d->shards.cp > 1) divide_tokens(d, n, call);
+    if (s->tp > 1 || s->ep > 1) divide_layer(s, way, call);
+    if (s->cp > 1) divide_tokens(s, way, call);
 }
 
 /* ---- gradients --------------------------------------------------------------------------------------------------- */

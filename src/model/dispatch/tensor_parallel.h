@@ -20,7 +20,15 @@ bool       cm__same_parameters(const cm__shards *a, const cm__shards *b);
 /* Bytes of a gradient over those of its weight: Megatron-LM accumulates the gradients of bf16 weights in fp32. */
 double cm__gradient_copies(const cm_graph *g, cm_runtime runtime);
 
-/* Reduces a call's sizes to what one of the devices of d->shards runs. */
-void cm__shard_call(const cm__dispatch *d, int32_t node, cm__sized_call *call);
+/* What a call's node says about how devices divide the call. It depends on which tensors are split and on nothing else
+   of the plan, so that plans with the same d->shards.split share it. */
+typedef struct cm__way {
+    int8_t product; /* of a product: the size that tensor parallelism divides; -1: none */
+    int8_t cast;    /* rank of the parameter that is cast; -1: none is */
+    bool   update, attention, split, expert, of_weight; /* of_weight: makes the gradient of a weight */
+} cm__way;
+cm__way cm__way_of(const cm__dispatch *d, int32_t node, int16_t op);
+/* Reduces a call's sizes to what one of the devices runs. */
+void    cm__shard_call(const cm__shards *shards, cm__way way, cm__sized_call *call);
 
 #endif

@@ -141,7 +141,7 @@ bool cm__same_library(const cm_footprint *a, const cm_footprint *b);
 bool cm__footprints_alike(const cm_footprint *a, const cm_footprint *b);
 
 /* fused.c: removes pieces that fused kernels do not store. piece_of: per tensor, -1: none. */
-void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of);
+void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
 
 /* copies.c: adds the copies that linear layers make of their inputs; whether a node makes one. */
 bool cm__copies_input(const cm_footprint *f, const cm_node *n);

@@ -4,7 +4,10 @@
  *
  * Megatron-LM's cross-entropy overwrites one fp32 copy of the logits: logits less their maximum, exponentials,
  * probabilities, gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward recomputes the
- * activation (fusions/fused_bias_swiglu.py). A compiled model's loss stores what eager PyTorch's does.
+ * activation (fusions/fused_bias_swiglu.py). Queries, keys and values are one product there, and so are the first two
+ * of a gated network (TELayerNormColumnParallelLinear, core/models/gpt/gpt_layer_specs.py): the 8-bit copy of what they
+ * read is stored once (Transformer Engine, pytorch/module/layernorm_linear.py). A compiled model's loss stores what
+ * eager PyTorch's does.
  *
  * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
  * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the
@@ -14,6 +17,7 @@
  */
 #include <math.h>
 #include "graph/rule.h"
+#include "model/dispatch/rules.h"
 #include "model/memory/footprint.h"
 
 static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t tensor)
@@ -63,6 +67,18 @@ static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
     }
 }
 
+/* first: per tensor, the cast to 8 bits that read it last, plus 1. */
+static void join_cast(cm_footprint *f, const int32_t *piece_of, int32_t cast, int32_t *first)
+{
+    const cm_graph *g = f->step;
+    const cm_node  *n = &g->nodes[cast];
+    int32_t        *at = &first[n->inputs[0]];
+    cm__piece      *kept = *at && g->nodes[*at - 1].phase == n->phase
+                               ? piece_at(f, piece_of, g->nodes[*at - 1].outputs[0]) : NULL;
+    if (kept && kept->born >= 0) write_over(kept, piece_at(f, piece_of, n->outputs[0]));
+    else *at = cast + 1;
+}
+
 static void divide(cm__piece *x, double by, int32_t last)
 {
     if (!x || x->born < 0) return;
@@ -96,15 +112,25 @@ static void overwrite_logits(cm_footprint *f, const int32_t *piece_of, int32_t l
             write_over(kept, piece_at(f, piece_of, g->nodes[i].outputs[0]));
 }
 
-void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of)
+static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
+{
+    const cm_graph *g = f->step;
+    int32_t        *first = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *first);
+    for (int32_t i = 0; i < f->n_nodes; i++) {
+        const cm_node *n = &g->nodes[i];
+        bool           forward = n->phase == CM_FORWARD || n->phase == CM_RECOMPUTE;
+        if (n->op == CM_OP_CROSS_ENTROPY && n->phase == CM_FORWARD) merge_logits(f, piece_of, i);
+        if (n->op == CM_OP_MUL && forward) drop_gate(f, piece_of, i);
+        if (forward && cm__is_scaled_cast(g, n) && cm__t(g, n->outputs[0])->role == CM_ROLE_ACTIVATION)
+            join_cast(f, piece_of, i, first);
+    }
+}
+
+void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
     for (int32_t i = 0; i < f->n_nodes && f->step->logits && f->step->loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) overwrite_logits(f, piece_of, i);
     for (int32_t i = 0; i < f->n_nodes && f->step->loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) divide_logits(f, piece_of, i);
-    for (int32_t i = 0; i < f->n_nodes && f->options.runtime == CM_RUNTIME_MEGATRON; i++) {
-        const cm_node *n = &f->step->nodes[i];
-        if (n->op == CM_OP_CROSS_ENTROPY && n->phase == CM_FORWARD) merge_logits(f, piece_of, i);
-        if (n->op == CM_OP_MUL && (n->phase == CM_FORWARD || n->phase == CM_RECOMPUTE)) drop_gate(f, piece_of, i);
-    }
+    if (f->options.runtime == CM_RUNTIME_MEGATRON) join_pieces_of_megatron(f, piece_of, scratch);
 }

@@ -330,7 +330,7 @@ static void find_whole(cm_footprint *f)
     add_in_place(f, piece_of);
     cm__recurrent_pieces(f, piece_of);
     cm__fourier_pieces(f, piece_of);
-    cm__fused_pieces(f, piece_of);
+    cm__fused_pieces(f, piece_of, scratch);
     cm__retain_head_input(f, piece_of);
     if (f->caching) cm__hold_inputs(f, piece_of, scratch);
     if (f->caching) cm__hold_in_backward(f, piece_of, scratch);

@@ -3,6 +3,7 @@
 #include "model/parallel/layering.h"
 
 #include "graph/rule.h"
+#include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -104,7 +105,8 @@ static void add_boundaries(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
         if (x->producer < 0 || g->nodes[x->producer].phase != CM_FORWARD || g->nodes[x->producer].view) continue;
         for (int32_t b = l->part[x->producer]; b < last[t]; b++) {
             l->boundaries = cm__grow(ctx, l->boundaries, l->n_boundaries, &l->cap_boundaries, sizeof *l->boundaries);
-            l->boundaries[l->n_boundaries++] = (cm__layer_tensor){.part = b, .bytes = cm_tensor_bytes(x), .by = 1};
+            l->boundaries[l->n_boundaries++] =
+                (cm__layer_tensor){.tensor = t, .part = b, .bytes = cm_tensor_bytes(x), .by = 1};
         }
     }
 }
@@ -120,20 +122,43 @@ static bool is_gate(const cm_graph *g, int32_t tensor)
     return false;
 }
 
-static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+/* True: a product before reads another 8-bit copy of the same tensor. */
+static bool is_cast_again(const cm_graph *g, const cm__layering *l, int32_t tensor)
 {
-    int32_t middle = l->count / 2;
-    for (int32_t t = 0; t < g->n_tensors; t++) {
-        const cm_tensor *x = cm__t(g, t);
-        if (x->storage != t || x->born < 0 || l->part[x->born] != middle) continue;
-        if (x->role == CM_ROLE_CAST) continue; /* a copy of a weight */
-        if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) continue;
-        if (g->nodes[x->dies].phase == CM_FORWARD) continue;
-        bool shared = s->tp > 1 && (s->split[t] || s->sequence);
+    int32_t        from = cm__t(g, tensor)->producer;
+    const cm_node *n = from >= 0 ? &g->nodes[from] : NULL;
+    if (!n || !cm__is_scaled_cast(g, n)) return false;
+    for (int32_t i = from - 1; i >= 0 && l->part[i] == l->part[from]; i--)
+        if (cm__is_scaled_cast(g, &g->nodes[i]) && g->nodes[i].inputs[0] == n->inputs[0]) return true;
+    return false;
+}
+
+/* Activations that the middle layer's forward makes and backward reads. */
+static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
+{
+    const cm_tensor *x = cm__t(g, t);
+    if (x->storage != t || x->born < 0 || l->part[x->born] != l->count / 2) return false;
+    if (x->role == CM_ROLE_CAST) return false; /* a copy of a weight */
+    if (g->nodes[x->born].phase != CM_FORWARD || x->dies >= g->n_nodes) return false;
+    return g->nodes[x->dies].phase != CM_FORWARD;
+}
+
+static cm__layer_tensor kept_tensor(const cm_graph *g, const cm__layering *l, int32_t t)
+{
+    return (cm__layer_tensor){.tensor = t, .part = l->count / 2, .bytes = cm_tensor_bytes(cm__t(g, t)),
+                              .gate = is_gate(g, t), .again = is_cast_again(g, l, t)};
+}
+
+/* Plans differ in the part of each that a device has. */
+static void add_kept(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l, const cm__layering *other)
+{
+    int32_t count = other ? other->n_kept : g->n_tensors;
+    for (int32_t i = 0; i < count; i++) {
+        if (!other && !is_kept(g, l, i)) continue;
+        cm__layer_tensor x = other ? other->kept[i] : kept_tensor(g, l, i);
+        x.by = s->tp > 1 && (s->split[x.tensor] || s->sequence) ? s->tp : 1;
         l->kept = cm__grow(ctx, l->kept, l->n_kept, &l->cap_kept, sizeof *l->kept);
-        l->kept[l->n_kept++] =
-            (cm__layer_tensor){.part = middle, .bytes = cm_tensor_bytes(x), .by = shared ? s->tp : 1,
-                               .gate = is_gate(g, t)};
+        l->kept[l->n_kept++] = x;
     }
 }
 
@@ -294,6 +319,16 @@ static void find_attentions(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     }
 }
 
+static void find_experts(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
+{
+    for (int32_t i = cm__twin_next(l->twins, -1); i < g->n_nodes; i = cm__twin_next(l->twins, i)) {
+        const cm_node *n = &g->nodes[i];
+        if (!cm__is_expert(g, n->source >= 0 ? &g->nodes[n->source] : n)) continue;
+        l->experts = cm__grow(ctx, l->experts, l->n_experts, &l->cap_experts, sizeof *l->experts);
+        l->experts[l->n_experts++] = i;
+    }
+}
+
 cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls, const cm__layering *other)
 {
     const cm__shards *s = &calls->shards;
@@ -309,8 +344,9 @@ cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispat
     }
     if (!other) add_boundaries(ctx, g, l);
     else l->boundaries = other->boundaries, l->n_boundaries = other->n_boundaries;
-    add_kept(ctx, g, s, l);
+    add_kept(ctx, g, s, l, other);
     if (s->tp > 1) find_sums(ctx, g, s, l, other);
     if (s->cp > 1) find_attentions(ctx, g, l);
+    if (s->ep > 1) find_experts(ctx, g, l);
     return l;
 }

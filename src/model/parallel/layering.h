@@ -10,10 +10,11 @@
 
 /* A tensor of a part. */
 typedef struct cm__layer_tensor {
-    int32_t part;
+    int32_t tensor, part;
     cm_poly bytes;
     double  by;   /* as many devices share it */
-    bool    gate; /* the activation of a gated product */
+    bool    gate;  /* the activation of a gated product */
+    bool    again; /* an 8-bit copy of a tensor that has one already */
 } cm__layer_tensor;
 
 /* What tensor-parallel devices do together after a node. */
@@ -54,9 +55,10 @@ typedef struct cm__layering {
     /* per node: order of the sum whose all-gather joins what the product reads; -1: none */
     int32_t              *gathered_for;
     int32_t              *attentions; /* nodes of all passes that read keys and values; only with context parallelism */
+    int32_t              *experts;    /* products of experts in all passes; only with expert parallelism */
     cm__layer_gradient   *gradients;  /* in the order in which they are sent: the last parameter's first */
-    int32_t               n_boundaries, n_kept, n_sums, n_attentions, n_gradients;
-    int32_t               cap_boundaries, cap_kept, cap_sums, cap_attentions;
+    int32_t               n_boundaries, n_kept, n_sums, n_attentions, n_experts, n_gradients;
+    int32_t               cap_boundaries, cap_kept, cap_sums, cap_attentions, cap_experts;
 } cm__layering;
 
 /* `calls` gives the part of each layer that one device has. other: of another plan for the same graph with the same

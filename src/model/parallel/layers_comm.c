@@ -169,6 +169,18 @@ static const double *node_times(const cm__making *k, cm__ctx *ctx)
     return sum;
 }
 
+/* The same for nodes of attention alone. Most nodes have no call: a search would spend its time clearing their sums. */
+static const double *attention_times(const cm__making *k, cm__ctx *ctx)
+{
+    const cm__dispatch *d = k->m->calls;
+    if (k->node_s || !k->timed) return node_times(k, ctx);
+    double *sum = cm__alloc_unset(ctx, (size_t)k->g->n_nodes + 1, sizeof *sum);
+    for (int32_t i = 0; i < k->layering->n_attentions; i++) sum[k->layering->attentions[i]] = 0;
+    for (int32_t i = 0; i < d->n_of; i++) sum[d->node[i]] = 0;
+    for (int32_t i = 0; i < d->n_of; i++) sum[d->node[i]] += k->timed[d->of[i]].time_s;
+    return sum;
+}
+
 /* Per sum: time of the product before it, and of the products that read what its all-gather joins. NULL: exchanges
    are whole, or between nodes. */
 static const sum_parts *product_times(const cm__making *k, cm__ctx *ctx)
@@ -187,10 +199,30 @@ static const sum_parts *product_times(const cm__making *k, cm__ctx *ctx)
     return product;
 }
 
+#define KNOWN_SUMS 8
+
+/* Times of sums that were asked for: layers sum few different numbers of bytes. */
+typedef struct known_sums {
+    double    bytes[KNOWN_SUMS];
+    sum_parts of[KNOWN_SUMS];
+    int32_t   count;
+} known_sums;
+
+static sum_parts known_sum(const cm__making *k, known_sums *known, double n)
+{
+    int32_t most = known->count < KNOWN_SUMS ? known->count : KNOWN_SUMS, i = 0;
+    while (i < most && known->bytes[i] != n) i++;
+    if (i == most) {
+        i = known->count++ % KNOWN_SUMS;
+        known->bytes[i] = n;
+        known->of[i] = sum_parts_of(k, n);
+    }
+    return known->of[i];
+}
+
 static void add_sums(cm__making *k, cm__ctx *ctx)
 {
-    double           last_bytes = -1; /* most layers sum as many bytes as the previous one */
-    sum_parts        last = {0};
+    known_sums       known = {.count = 0};
     const double    *weight_s = weight_times(k, ctx);
     const sum_parts *product = product_times(k, ctx);
     for (int32_t i = 0; i < k->layering->n_sums; i++) {
@@ -202,8 +234,7 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
         }
         if (sum->gathers && !(torch_exchanges(k) && k->m->calls->shards.sequence)) continue;
         double here = cm__poly_at(&sum->bytes, k->batch);
-        if (here != last_bytes) last = sum_parts_of(k, last_bytes = here);
-        exchange one = sum_time(k, sum, here, last, product ? product[i] : (sum_parts){0});
+        exchange one = sum_time(k, sum, here, known_sum(k, &known, here), product ? product[i] : (sum_parts){0});
         double   behind = sum->input >= 0 && weight_s ? weight_s[sum->input] : 0;
         *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) +=
             one.waited_s + fmax(0, one.behind_s - behind);
@@ -266,11 +297,10 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
     /* phase of the last expert seen in each part, plus 1 */
     int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last);
-    const cm__twins  *twins = k->layering->twins;
-    for (int32_t i = cm__twin_next(twins, -1); i < k->g->n_nodes; i = cm__twin_next(twins, i)) {
+    for (int32_t e = 0; e < k->layering->n_experts; e++) {
+        int32_t        i = k->layering->experts[e], at = k->part[i];
         const cm_node *n = &k->g->nodes[i], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
-        int32_t        at = k->part[i];
-        if (!cm__is_expert(k->g, forward) || last[at] == n->phase + 1) continue;
+        if (last[at] == n->phase + 1) continue;
         double sent = token_bytes(k, forward) * s->imbalance; /* the fullest device receives most */
         if (s->sequence || s->whole_experts) sent /= s->tp;
         if (!last[at]) route_s[at] = 2 * route_time(k, group, sent, cm__experts_per_token(k->g, forward));
@@ -337,7 +367,7 @@ static void add_gathers(cm__making *k, cm__ctx *ctx)
 {
     int32_t       tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
     cm__group     group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    const double *attention_s = torch_exchanges(k) ? node_times(k, ctx) : NULL;
+    const double *attention_s = torch_exchanges(k) ? attention_times(k, ctx) : NULL;
     for (int32_t i = 0; i < k->layering->n_attentions; i++) {
         int32_t        at = k->layering->attentions[i];
         const cm_node *n = &k->g->nodes[at], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;

@@ -33,6 +33,7 @@ struct cm__timer {
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
+    cm__memo          *results;       /* times on this device, by call; NULL: not kept */
     cm__ratio         *ratios;        /* for each table of libraries[OWN]; NULL: none was compared yet */
     double             medians[CM_ENGINES]; /* of their means, by engine */
     bool               medians_known;
@@ -77,6 +78,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 }
 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
+void cm__timer_remember(cm__timer *t) { t->results = cm__memo_new(t->ctx); }
 
 /* The time on the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
@@ -414,15 +416,27 @@ static double tuned_factor(const cm__timer *t, const cm__call *c)
 
 /* TF32 is allowed, not required. Libraries run fp32 products if these are faster, for instance on devices whose
    matrix units have no higher peak in TF32 than the vector units in fp32. */
+static cm__timed faster_type(cm__timer *t, cm__call *call)
+{
+    cm__timed timed = with_kernel(t, call);
+    timed.time_s *= tuned_factor(t, call);
+    if (timed.how < CM_HOW_TRANSFERRED || strcmp(call->dtype, "tf32")) return timed;
+    memcpy(call->dtype, "fp32", 5);
+    cm__timed plain = with_kernel(t, call);
+    return plain.time_s < timed.time_s ? plain : timed;
+}
+
 cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 {
-    cm__call  call = cm__without_shape(given);
-    cm__timed timed = with_kernel(t, &call);
-    timed.time_s *= tuned_factor(t, &call);
-    if (timed.how < CM_HOW_TRANSFERRED || strcmp(call.dtype, "tf32")) return timed;
-    memcpy(call.dtype, "fp32", 5);
-    cm__timed plain = with_kernel(t, &call);
-    return plain.time_s < timed.time_s ? plain : timed;
+    cm__call           call = cm__without_shape(given);
+    const cm__memo_key key = {.table = t};
+    cm__memo_value     kept = {0};
+    if (!t->results) return faster_type(t, &call);
+    if (cm__memo_find(t->results, key, &call, &kept)) return kept.timed;
+    cm__call asked = call;
+    kept.timed = faster_type(t, &call);
+    cm__memo_keep(t->results, key, &asked, &kept);
+    return kept.timed;
 }
 
 bool cm__timer_bounds(const cm__timer *t)

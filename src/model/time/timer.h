@@ -21,6 +21,8 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
                          cm__memo *memo);
 /* Whether the calls are of a training step, not of inference (default). */
 void       cm__timer_trains(cm__timer *timer, bool trains);
+/* Keeps the time of each call: for a search that asks for the same calls many times. */
+void       cm__timer_remember(cm__timer *timer);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
 /* Lower bounds of time and kernels of cm__timer_time() without interpolation: those of the call's row in a table of the

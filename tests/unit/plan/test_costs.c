@@ -69,7 +69,8 @@ static void places(void **state)
     eight.tp = 8;
     int32_t a = cm__cost_at(x.m, &one, 2, 1), b = cm__cost_at(x.m, &eight, 2, 1), more = cm__cost_at(x.m, &one, 4, 1);
     assert_int_equal(cm__cost_at(x.m, &one, 2, 1), a);
-    assert_true(a != b && a != more);
+    assert_int_equal(cm__cost_at(x.m, &eight, 2, 1), b);
+    assert_true(a != b && a != more && x.m->n_costs == 3);
     const cm__cost *whole = &x.m->costs[a], *part = &x.m->costs[b], *twice = &x.m->costs[more];
     double layer = 12.0 * 256 * 256 + 13 * 256; /* 4 h^2 + 8 h^2 weights; biases and two norms */
     is(whole->layer.parameters, layer);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations. */
+/* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations, 8-bit copies. */
 #include "memory_case.h"
 
-static double peak_of(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel, cm_logits logits)
+static double peak_as(const char *model, cm_runtime runtime, int64_t batch, cm_train_options o)
 {
-    cm_graph        *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_SGD, .master = true,
-                          .attention = CM_ATTENTION_FLASH, .loss_kernel = kernel, .logits = logits};
+    cm_graph *forward, *step;
+    o.optimizer = CM_OPTIMIZER_SGD;
+    o.attention = CM_ATTENTION_FLASH;
+    o.master = true;
     assert_int_equal(cm_graph_load(model, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = runtime}, batch, false);
     cm_graph_free(step);
     cm_graph_free(forward);
     return use.categories[CM_CATEGORY_INPUT_OUTPUT];
+}
+
+static double peak_of(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel, cm_logits logits)
+{
+    return peak_as(model, runtime, batch,
+                   (cm_train_options){.precision = CM_PRECISION_BF16, .loss_kernel = kernel, .logits = logits});
 }
 
 static double peak_with(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel)
@@ -67,6 +74,20 @@ static void test_gates(void **state)
     assert_true(eager - fused > 0.95 * gate && eager - fused < 1.05 * gate);
 }
 
+/* What a layer stores in 8-bit training with Megatron-LM, in bytes per token and number of the width h, if the inner
+   width is h too: the inputs of both norms 2 + 2, queries, keys and values 6, attention's result 2, the outputs of the
+   gated network's first product 4; and 8-bit copies of what each of the four products reads, 1 each. Besides, four
+   bytes for each of eight heads (attention's sums) and of two norms. */
+static void test_casts(void **state)
+{
+    (void)state;
+    const char      *many = "llama:layers=9,hidden=1024,heads=8,kv_heads=8,ffn=1024,seq=64,vocab=64";
+    const char      *few = "llama:layers=5,hidden=1024,heads=8,kv_heads=8,ffn=1024,seq=64,vocab=64";
+    cm_train_options o = {.precision = CM_PRECISION_FP8};
+    double           more = peak_as(many, CM_RUNTIME_MEGATRON, 8, o) - peak_as(few, CM_RUNTIME_MEGATRON, 8, o);
+    near(more / (4 * 8.0 * 64 * 1024), 2 + 2 + 6 + 2 + 4 + 4 + 4.0 * (8 + 2) / 1024, 1e-3);
+}
+
 /* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted
    copy of 127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
 static void test_copies(void **state)
@@ -90,7 +111,7 @@ static void test_copies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies),
-                                       cmocka_unit_test(test_gates),
+                                       cmocka_unit_test(test_gates), cmocka_unit_test(test_casts),
                                        cmocka_unit_test(test_loss_kernels)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -405,6 +405,28 @@ TEST(lower_bounds_are_below_times)
     cm_device_free(d);
 }
 
+/* A time that is kept is the one that was computed, whichever call came first: TF32 products may run in fp32. */
+TEST(kept_times_are_the_same)
+{
+    static const char *const calls[] = {"gemm forward nt tf32 1,512,256,256", "gemm forward nt fp32 1,512,256,256",
+                                        "gemm forward nt bf16 1,512,256,256", "gemm forward tn bf16 1,512,256,256",
+                                        "gemm forward nt tf32 1,512,256,256"};
+    cm_device *d = device_of(ROWS_DEVICE), *h200;
+    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
+    cm__timer *keeps = cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL);
+    cm__timer_remember(keeps);
+    for (int again = 0; again < 2; again++)
+        for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+            cm__call  c = call_of(calls[i]);
+            cm__timed kept = cm__timer_time(keeps, &c);
+            cm__timed made = cm__timer_time(cm__timer_new(ctx, d, h200, CM_RUNTIME_TORCH_EAGER, NULL), &c);
+            assert_true(kept.time_s == made.time_s && kept.launches == made.launches && kept.error == made.error);
+            assert_true(kept.shared == made.shared && kept.how == made.how);
+        }
+    cm_device_free(h200);
+    cm_device_free(d);
+}
+
 /* Other devices have none: their times are transferred. */
 TEST(no_bounds_of_transferred_times)
 {
@@ -430,6 +452,8 @@ int main(void)
         cmocka_unit_test(own_rows_come_first),
         cmocka_unit_test(own_rows_correct_larger_tables),
         cmocka_unit_test(lower_bounds_are_below_times),
+        cmocka_unit_test(kept_times_are_the_same),
+        cmocka_unit_test(kept_times_are_the_same),
         cmocka_unit_test(no_bounds_of_transferred_times),
         cmocka_unit_test(odd_rows),
         cmocka_unit_test(rows_left_out),
