@@ -11,8 +11,8 @@ TABLES.json, tools/merge_tables.py adds NEW.json to it.
 
 The profiler gives a convolution's two gradients as one operator. Kernels whose names tell which gradient they compute are
 counted there; the others are divided as predicted. Recurrent layers and grouped convolutions run on several streams: a
-recurrent layer gets the time in which the device is busy and no other operator runs, and if a step's kernels overlap,
-the times of its grouped convolutions are reduced by what the sum of all kernels exceeds the busy time.
+recurrent layer gets the time in which the device is busy and no other operator runs. Grouped convolutions of a step whose
+kernels overlap get no rows: how much each of them overlaps cannot be told. tools/conv_walls.py measures them alone.
 """
 import argparse
 import collections
@@ -153,14 +153,9 @@ def grouped(key):
     return key is not None and key[0] == "conv" and key[2][1] != key[3][1]
 
 
-def busy_part(step, measured):
-    """The part of the kernel times of grouped convolutions in which no other kernel runs; None: it cannot be told."""
-    total = sum(o[4] for o in step["ops"] if "Activity" not in o[1]) / 1e6
-    if total <= OVERLAP * step["union_s"]:
-        return 1
-    apart = sum(o[4] for key, found in measured.items() if grouped(key) for o in found) / 1e6
-    part = 1 - (total - step["union_s"]) / apart if apart > 0 else 0
-    return part if part > 0.2 and not any("_cudnn_rnn" in o[1] for o in step["ops"]) else None
+def overlaps(step):
+    """Whether kernels of a step run at the same time."""
+    return sum(o[4] for o in step["ops"] if "Activity" not in o[1]) / 1e6 > OVERLAP * step["union_s"]
 
 
 def rows_of(step, answer):
@@ -170,9 +165,7 @@ def rows_of(step, answer):
         key = of_operator(operator[0].split(" ")[0], operator[1].replace("aten::", ""), json.loads(operator[2] or "[]"))
         if key:
             measured[key].append(operator)
-    part = busy_part(step, measured)
-    for key in filter(grouped, measured):
-        measured[key] = [[*o[:4], o[4] * (part or 0), [[t * (part or 0), k] for t, k in o[5]]] for o in measured[key]]
+    together = overlaps(step)
     for op in answer["ops"]:
         calls[of_call(op["phase"], op["call"])][op["call"]] += 1
         predicted[op["call"]] = op["time_s"]
@@ -182,7 +175,7 @@ def rows_of(step, answer):
     for key, counts in calls.items():
         runs, seconds = (sum(o[i] for o in measured.get(key, [])) for i in (3, 4))
         seconds /= 1e6
-        if key is None or not runs or (grouped(key) and part is None):
+        if key is None or not runs or (grouped(key) and together):
             continue
         if key[0] == "conv" and key[1]:
             found.update(gradients(measured[key], counts, runs, seconds, predicted))

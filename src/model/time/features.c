@@ -25,6 +25,45 @@ static inline float about_log(float x)
 
 static float log_of_size(int64_t size) { return size > 0 ? about_log((float)size) : -1; }
 
+/* ---- filters that cover a dimension ----------------------------------------------------------------------------- */
+
+/* A filter that covers one dimension of an image has one place there and sums over that dimension as it does over
+   channels. Its features are those of a convolution of images of one row, with channels times rows channels: the same
+   work, of which tables have many rows. */
+static bool covers(int64_t size, int64_t window, int64_t pad) { return window > 1 && window == size && pad == 0; }
+
+static bool covers_rows(const int64_t *sizes)
+{
+    return covers(sizes[CM__CONV_H], sizes[CM__CONV_R], sizes[CM__CONV_PAD_H]);
+}
+
+static bool covers_columns(const int64_t *sizes)
+{
+    return covers(sizes[CM__CONV_W], sizes[CM__CONV_S], sizes[CM__CONV_PAD_W]);
+}
+
+/* Changes the sizes of a convolution whose filter covers one of two dimensions; true: it did. */
+static bool fold_covered(int64_t *sizes)
+{
+    bool    rows = covers_rows(sizes);
+    int     image = rows ? CM__CONV_H : CM__CONV_W, window = rows ? CM__CONV_R : CM__CONV_S,
+        stride = rows ? CM__CONV_STRIDE_H : CM__CONV_STRIDE_W, other = rows ? CM__CONV_W : CM__CONV_H;
+    int64_t channels;
+    if (rows == covers_columns(sizes) || sizes[CM__CONV_GROUPS] > 1 || sizes[other] <= 1) return false;
+    if (__builtin_mul_overflow(sizes[CM__CONV_C], sizes[image], &channels) || channels > INT32_MAX) return false;
+    sizes[CM__CONV_C] = channels;
+    sizes[image] = sizes[window] = sizes[stride] = 1;
+    return true;
+}
+
+/* The call that features are of: the given one, or a folded one in *room. */
+static const cm__call *with_folded(const cm__call *c, cm__call *room)
+{
+    if (c->op != CM__CALL_CONV || !(covers_rows(c->sizes) || covers_columns(c->sizes))) return c;
+    *room = *c;
+    return fold_covered(room->sizes) ? room : c;
+}
+
 /* ---- alignments ------------------------------------------------------------------------------------------------- */
 
 /* The number of factors of 2 in a size, which is capped at 8, the width of vector loads. */
@@ -65,6 +104,32 @@ static void alignments(const cm__call *c, float *out)
         int place = aligned_place(c, i);
         out[i] = alignment_factor(c) * alignment(place ? c->sizes[place - 1] / (joins(c) ? 2 : 1) : 0);
     }
+}
+
+/* A filter of one place multiplies filters and pixels. With channels first the rows of such a product are the pixels of
+   an image, or the channels if it has one pixel. Aligned rows are left to cuBLAS; others make cuDNN turn images to
+   channels last and back, or take kernels with narrow loads. In fp32 it was not seen to matter. The alignment of these
+   products. Folded filters, of which cuBLAS knows nothing, are not aligned; other convolutions count as aligned. */
+#define PRODUCT_AT (CM__CONV_SIZES + CM__ALIGNED - 1)
+static bool is_product(const cm__call *c, const int64_t *sizes)
+{
+    return sizes[CM__CONV_R] == 1 && sizes[CM__CONV_S] == 1 && sizes[CM__CONV_STRIDE_H] == 1 &&
+           sizes[CM__CONV_STRIDE_W] == 1 && sizes[CM__CONV_GROUPS] <= 1 && strncmp(c->variant, "nchw", 4) == 0 &&
+           strcmp(c->dtype, "fp32") != 0;
+}
+
+static float alignment_of_product(const int64_t *sizes, bool folded)
+{
+    int64_t pixels = (int64_t)((uint64_t)sizes[CM__CONV_H] * (uint64_t)sizes[CM__CONV_W]); /* any size may be given */
+    int64_t row = pixels == 1 ? sizes[CM__CONV_K] : pixels;
+    return alignment(folded ? 1 : row | sizes[CM__CONV_C]);
+}
+
+/* Not of trends, which were fitted without it. */
+static void add_product(const cm__call *c, bool folded, float *f)
+{
+    if (folded || (c->op == CM__CALL_CONV && is_product(c, c->sizes)))
+        f[PRODUCT_AT] = alignment_of_product(c->sizes, folded);
 }
 
 /* ---- groups of convolutions ------------------------------------------------------------------------------------- */
@@ -257,8 +322,10 @@ static double features_of_work(const cm__call *c, const cm__limits *limits, floa
 
 int cm__work_features_at(int op) { return cm__call_kinds[op].n_sizes + CM__ALIGNED; }
 
-double cm__unscaled_features(const cm__call *c, const cm__limits *limits, float *f)
+double cm__unscaled_features(const cm__call *given, const cm__limits *limits, float *f)
 {
+    cm__call        room;
+    const cm__call *c = with_folded(given, &room);
     features_of_sizes(c, limits, f);
     return features_of_work(c, limits, f + cm__work_features_at(c->op));
 }
@@ -276,19 +343,25 @@ static void divide_by_scales(int op, float *f)
     }
 }
 
-double cm__features(const cm__call *c, const cm__limits *limits, float *f)
+double cm__features(const cm__call *given, const cm__limits *limits, float *f)
 {
-    double roofline_s = cm__unscaled_features(c, limits, f);
+    cm__call        room;
+    const cm__call *c = with_folded(given, &room);
+    double          roofline_s = cm__unscaled_features(c, limits, f);
+    add_product(c, c == &room, f);
     divide_by_scales(c->op, f);
     return roofline_s;
 }
 
-void cm__features_beside_work(const cm__call *c, const cm__limits *limits, const float work[CM__WORK_FEATURES],
+void cm__features_beside_work(const cm__call *given, const cm__limits *limits, const float work[CM__WORK_FEATURES],
                               float *f)
 {
-    float *of_work = f + cm__work_features_at(c->op);
+    cm__call        room;
+    const cm__call *c = with_folded(given, &room);
+    float          *of_work = f + cm__work_features_at(c->op);
     features_of_sizes(c, limits, f);
     for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = 0;
+    add_product(c, c == &room, f);
     divide_by_scales(c->op, f);
     memcpy(of_work, work, CM__WORK_FEATURES * sizeof *work);
 }
@@ -341,6 +414,38 @@ static void alignments_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], c
     }
 }
 
+static void sizes_of_row(int32_t sizes[][CM__BLOCK], int row, int64_t to[CM__CONV_SIZES])
+{
+    for (int i = 0; i < CM__CONV_SIZES; i++) to[i] = sizes[i][row];
+}
+
+/* As fold_covered(), for all rows. */
+static void fold_block(int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
+{
+    int64_t one[CM__CONV_SIZES];
+    for (int r = 0; r < CM__BLOCK; r++) {
+        bool rows = sizes[CM__CONV_R][r] > 1 && sizes[CM__CONV_R][r] == sizes[CM__CONV_H][r],
+             columns = sizes[CM__CONV_S][r] > 1 && sizes[CM__CONV_S][r] == sizes[CM__CONV_W][r];
+        if (!rows && !columns) continue;
+        sizes_of_row(sizes, r, one);
+        folded[r] = fold_covered(one);
+        for (int i = 0; i < CM__CONV_SIZES; i++) sizes[i][r] = (int32_t)one[i];
+    }
+}
+
+/* As add_product(), for all rows. */
+static void products_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const bool folded[CM__BLOCK],
+                              const float *scales, float *out)
+{
+    int64_t one[CM__CONV_SIZES];
+    for (int r = 0; r < CM__BLOCK; r++) {
+        if (!folded[r] && (sizes[CM__CONV_R][r] != 1 || sizes[CM__CONV_S][r] != 1)) continue;
+        sizes_of_row(sizes, r, one);
+        if (folded[r] || is_product(like, one))
+            out[PRODUCT_AT * CM__BLOCK + r] = alignment_of_product(one, folded[r]) / scales[PRODUCT_AT];
+    }
+}
+
 /* Overwrites the features that depend on the groups of a convolution; the others must be there already. Rows with one
    group, which are most, get zeros. */
 static void groups_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
@@ -378,13 +483,16 @@ void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const 
     int    n = cm__call_kinds[c->op].n_sizes, unpadded = cm__n_features_unpadded(c->op);
     int    at_work = cm__work_features_at(c->op);
     float *of_work = to + at_work * CM__BLOCK, scales[CM__FEATURES];
+    bool   folded[CM__BLOCK] = {false};
     find_scales(c->op, scales);
+    if (c->op == CM__CALL_CONV) fold_block(sizes, folded);
     for (int i = 0; i < n; i++) logs_of_block(sizes[i], scales[i], to + i * CM__BLOCK);
     alignments_of_block(c, sizes, scales + n, to + n * CM__BLOCK);
     for (int f = 0; f < CM__WORK_FEATURES; f++)
         for (int r = 0; r < CM__BLOCK; r++)
             of_work[f * CM__BLOCK + r] = r < count ? work[r * CM__WORK_FEATURES + f] : 0;
     further_of_block(c, sizes, limits, scales + at_work + CM__WORK_FEATURES, of_work + CM__WORK_FEATURES * CM__BLOCK);
+    if (c->op == CM__CALL_CONV) products_of_block(c, sizes, folded, scales, to);
     groups_of_block(c, sizes, limits, scales, to);
     memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

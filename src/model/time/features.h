@@ -56,8 +56,8 @@ int cm__n_features_unpadded(int op);
 /* The same, padded with zeros to a multiple of four. */
 int cm__n_features(int op);
 
-/* Fills in the features of a call on a device with these limits, not divided by their scales. Returns the call's
-   roofline time in seconds. */
+/* Fills in the features of a call on a device with these limits, not divided by their scales and without the alignment of
+   products of pixels, as trends have them. Returns the call's roofline time in seconds. */
 double cm__unscaled_features(const cm__call *call, const cm__limits *limits, float *features);
 
 /* Fills in the scaled features of a call on a device with these limits. Returns the call's roofline time in seconds. */

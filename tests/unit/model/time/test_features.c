@@ -148,6 +148,103 @@ static void wide_groups_are_described_by_one(void **state)
     assert_true(feature(&few, CM__CONV_SIZES + 5) < feature(&many, CM__CONV_SIZES + 5));
 }
 
+/* ---- convolutions that are looked up as others -------------------------------------------------------------------- */
+
+#define ALIGNED_3 (CM__CONV_SIZES + 2)
+
+static cm__call convolution(const char *variant, const char *dtype, const int64_t sizes[CM__CONV_SIZES])
+{
+    cm__call c = {.op = CM__CALL_CONV};
+    strcpy(c.variant, variant);
+    strcpy(c.dtype, dtype);
+    memcpy(c.sizes, sizes, CM__CONV_SIZES * sizeof *sizes);
+    return c;
+}
+
+/* Whether two convolutions have the same features, but for the alignment of products. */
+static bool same_features(const int64_t a[CM__CONV_SIZES], const int64_t b[CM__CONV_SIZES])
+{
+    cm__call x = convolution("nchw", "fp32", a), y = convolution("nchw", "fp32", b);
+    for (int at = 0; at < cm__n_features_unpadded(CM__CALL_CONV); at++)
+        if (at != ALIGNED_3 && feature(&x, at) != feature(&y, at)) return false;
+    return true;
+}
+
+/* A filter over all 22 electrodes of 40 channels (list p, motor_imagery) sums over 880 channels in each place; so does
+   one over all columns. Padding, groups, or a second covered dimension make another convolution of it. */
+static void covered_dimensions_are_channels(void **state)
+{
+    static const int64_t rows[] = {72, 40, 40, 22, 976, 22, 1, 1, 1, 0, 0, 1, 1, 1},
+                         columns[] = {72, 40, 40, 976, 22, 1, 22, 1, 1, 0, 0, 1, 1, 1},
+                         of_rows[] = {72, 880, 40, 1, 976, 1, 1, 1, 1, 0, 0, 1, 1, 1},
+                         of_columns[] = {72, 880, 40, 976, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1};
+    static const struct {
+        int     at;
+        int64_t value;
+    } others[] = {{CM__CONV_PAD_H, 1}, {CM__CONV_GROUPS, 2}, {CM__CONV_R, 21}, {CM__CONV_S, 976}};
+    (void)state;
+    assert_true(same_features(rows, of_rows) && same_features(columns, of_columns));
+    for (int i = 0; i < 4; i++) {
+        int64_t other[CM__CONV_SIZES], folded[CM__CONV_SIZES];
+        memcpy(other, rows, sizeof rows);
+        memcpy(folded, of_rows, sizeof rows);
+        other[others[i].at] = others[i].value;
+        if (others[i].at != CM__CONV_R) folded[others[i].at] = others[i].value;
+        assert_false(same_features(other, folded));
+    }
+}
+
+/* cuBLAS multiplies 256 channels of 8 x 8 pixels in bf16; it does not take 33 x 33 pixels or 20 channels, nor a filter
+   over a dimension. Channels last have rows of channels, and fp32 has other kernels. Of one pixel the filters count. */
+static void products_of_pixels(void **state)
+{
+    static const struct {
+        const char *variant, *dtype;
+        int64_t     channels, filters, rows, columns, window;
+        bool        aligned;
+    } cases[] = {
+        {"nchw", "bf16", 256, 64, 8, 8, 1, true},   {"nchw", "bf16", 256, 64, 28, 14, 1, true},
+        {"nchw", "bf16", 256, 64, 33, 33, 1, false}, {"nchw", "bf16", 20, 64, 8, 8, 1, false},
+        {"nchw", "tf32", 256, 64, 33, 33, 1, false}, {"nchw", "fp32", 256, 64, 33, 33, 1, true},
+        {"nhwc", "bf16", 256, 64, 33, 33, 1, true},  {"nchw", "bf16", 256, 64, 1, 1, 1, true},
+        {"nchw", "bf16", 256, 65, 1, 1, 1, false},   {"nchw", "bf16", 256, 64, 33, 33, 3, true},
+        {"nchw", "fp32", 256, 64, 8, 64, 8, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t  one = cases[i].window == 3 ? 3 : 1;
+        cm__call c = convolution(cases[i].variant, cases[i].dtype,
+                                 (int64_t[]){32, cases[i].channels, cases[i].filters, cases[i].rows, cases[i].columns,
+                                             cases[i].window, one, 1, 1, 0, 0, 1, 1, 1});
+        if ((feature(&c, ALIGNED_3) == 1.5) != cases[i].aligned) fail_msg("case %zu: %g", i, feature(&c, ALIGNED_3));
+    }
+}
+
+/* Rows of a block have the features that their calls have one by one. */
+static void blocks_of_convolutions(void **state)
+{
+    static const int64_t rows[][CM__CONV_SIZES] = {
+        {72, 40, 40, 22, 976, 22, 1, 1, 1, 0, 0, 1, 1, 1}, {8, 40, 40, 97, 4, 1, 4, 1, 1, 0, 0, 1, 1, 1},
+        {8, 64, 32, 7, 7, 7, 7, 1, 1, 0, 0, 1, 1, 1},      {8, 64, 32, 7, 7, 1, 1, 1, 1, 0, 0, 1, 1, 1},
+        {8, 64, 32, 8, 8, 1, 1, 1, 1, 0, 0, 1, 1, 1},      {8, 64, 64, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 4}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    int32_t  sizes[CM__CALL_SIZES][CM__BLOCK];
+    float    block[CM__FEATURES * CM__BLOCK], work[CM__BLOCK * CM__WORK_FEATURES], one[ROWS][CM__FEATURES];
+    cm__call like = convolution("nchw", "bf16", rows[0]);
+    (void)state;
+    for (int r = 0; r < CM__BLOCK; r++)
+        for (int i = 0; i < CM__CONV_SIZES; i++) sizes[i][r] = (int32_t)rows[r < ROWS ? r : 0][i];
+    for (int r = 0; r < ROWS; r++) {
+        cm__call c = convolution("nchw", "bf16", rows[r]);
+        cm__features(&c, &on_100_cores, one[r]);
+        memcpy(work + r * CM__WORK_FEATURES, one[r] + cm__work_features_at(c.op), CM__WORK_FEATURES * sizeof *work);
+    }
+    cm__features_of_block(&like, sizes, &on_100_cores, work, ROWS, block);
+    for (int r = 0; r < ROWS; r++)
+        for (int f = 0; f < cm__n_features(CM__CALL_CONV); f++)
+            near((double)block[f * CM__BLOCK + r], (double)one[r][f], 1e-6);
+}
+
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
 static void halves_of_what_is_joined(void **state)
 {
@@ -192,6 +289,9 @@ int main(void)
         cmocka_unit_test(blocks_of_attention),   cmocka_unit_test(kinds_of_groups),
         cmocka_unit_test(vectors_are_a_kind),    cmocka_unit_test(norms_that_keep_a_channel),
         cmocka_unit_test(wide_groups_are_described_by_one),
+        cmocka_unit_test(covered_dimensions_are_channels),
+        cmocka_unit_test(products_of_pixels),
+        cmocka_unit_test(blocks_of_convolutions),
         cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
