@@ -36,7 +36,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true,
         [CM_CLASS_EMBEDDING] = true};
-    if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
+    if (cm__outside_of(g, n)) return false;
     if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
     if (cm__is_scaled_cast(g, n) || is_volume_pool_gradient(g, n) || is_cell(n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
