@@ -71,6 +71,33 @@ static void filters_are_standardised_by_one_kernel(void **state)
              FP32, 2, "elementwise forward row_sum fp32 1,168");
 }
 
+/* The gradient of a look-up adds 2 x 10 numbers to 16 at the places of 10 indices, which count as 7.2 bytes each
+   (access_bytes). Given the gradient of a sum, one number, it moves 140 bytes, 17.5 elements of a copy. The gradient of
+   w reads its 16 numbers and x, and writes 8: another kernel, because all additions come first. */
+static void what_reads_a_scattered_result_waits(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "5", TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]"),
+                     STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1")), FP32, 2,
+             "elementwise forward fused fp32 1,18", "elementwise forward column_sum fp32 1,20");
+}
+
+/* Two look-ups whose results are added get the same gradient of 20 numbers, from a product. Each has a kernel: it moves
+   80 + 72 + 64 bytes. */
+static void scatters_are_kernels_of_their_own(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "10", TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]") ","
+                     TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]") "," X("[[1,0],10]") ","
+                     TENSOR("[10,4]", "fp32", "parameter") "," X("[[1,0],4]"),
+                     STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1") ","
+                     STEP("aten::index_select", "[2,6]", "[7]", "\"dim\":1") ","
+                     STEP("aten::add.Tensor", "[5,7]", "[8]", "") "," STEP("aten::mm", "[8,9]", "[10]", "")), FP32, 2,
+             "elementwise forward fused fp32 1,27", "elementwise forward fused fp32 1,27");
+}
+
 /* The bias's gradient is a sum over columns of what a product reads, too: two kernels, since blocks divide the sum. The
    first reads 4 x 64 numbers twice and writes them, the second reads them and writes 64 sums. */
 static void a_sum_over_columns_is_apart_from_what_it_adds(void **state)
@@ -160,6 +187,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
                                        cmocka_unit_test(planes_on_the_chip_are_normalised_by_one_kernel),
                                        cmocka_unit_test(filters_are_standardised_by_one_kernel),
+                                       cmocka_unit_test(what_reads_a_scattered_result_waits),
+                                       cmocka_unit_test(scatters_are_kernels_of_their_own),
                                        cmocka_unit_test(branches_are_one_kernel),
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
