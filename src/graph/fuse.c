@@ -106,7 +106,8 @@ bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int3
     cm__place(g->ctx, "%s", "");
     g->block = block;
     g->segment = g->function = -1;
-    g->plain = g->outside = false;
+    g->plain = false;
+    g->outside = CM__COMPILED;
     g->n_nodes = made;
     if (!cm__same_shape(cm__t(g, fused.outputs[0]), cm__t(g, result))) return false;
     cm__t(g, fused.outputs[0])->producer = -1;

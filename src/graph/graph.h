@@ -153,6 +153,10 @@ struct cm_tensor {
     int32_t       like;      /* 1 + the tensor whose type it was made with (new_empty, ones_like); 0: it has its own */
 };
 
+/* Whether a compiler of the model sees a node. It does not if the training script computes the node from the model's
+   outputs (the loss), or if it lies in a function that the compiler cannot trace. */
+typedef enum cm__outside { CM__COMPILED, CM__IN_SCRIPT, CM__UNTRACED } cm__outside;
+
 struct cm_node {
     const char    *name;
     const int32_t *inputs;  /* tensor ids; -1 where an optional input is absent */
@@ -162,7 +166,7 @@ struct cm_node {
     uint8_t        phase;   /* cm_phase */
     bool           view;    /* changes shape and strides only; moves no data */
     bool           plain;   /* the model switches autocast off for it */
-    bool           outside; /* the training script computes it from the model's outputs: the loss */
+    uint8_t        outside; /* cm__outside */
     int32_t        source;  /* forward node of a backward or recompute node, -1: none */
     int32_t        block;   /* index of the repeated layer that contains it, -1: none */
     int32_t        function; /* the call of a custom autograd function that contains it, -1: none */
@@ -187,7 +191,8 @@ struct cm_graph {
     int32_t     n_functions;
     int32_t     nodes_read;
     int32_t     block, segment, function; /* assigned to nodes when they are emitted; -1: none */
-    bool        plain, outside; /* assigned likewise */
+    bool        plain;       /* assigned likewise */
+    cm__outside outside;     /* assigned likewise */
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
@@ -225,6 +230,11 @@ cm_graph *cm__graph_new(cm__ctx *ctx, const char *name, const char *source);
 
 static inline cm_tensor *cm__t(const cm_graph *g, int32_t id) { return &g->tensors[id]; }
 static inline cm_class   cm__class(const cm_node *n) { return cm__ops[n->op].op_class; }
+/* A backward node is compiled with its forward node. */
+static inline cm__outside cm__outside_of(const cm_graph *g, const cm_node *n)
+{
+    return (cm__outside)(n->source >= 0 && !n->outside ? g->nodes[n->source].outside : n->outside);
+}
 
 /* facts.c: those of a finished graph are stored; others are found anew. */
 cm__facts cm__facts_of(const cm_graph *g);

@@ -490,7 +490,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     cm__place(step->ctx, "%s", "");
     hold(&l);
     step->block = step->segment = step->function = -1;
-    step->outside = false;
+    step->outside = CM__COMPILED;
     if (!inference) {
         step->functions = cm__functions_mapped(step->ctx, forward, l.map);
         step->n_functions = forward->n_functions;

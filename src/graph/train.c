@@ -54,9 +54,9 @@ static bool has_rated_logits(const cm_graph *g)
 
 static void add_training(cm_graph *step, const cm_train_options *o)
 {
-    step->outside = true;
+    step->outside = CM__IN_SCRIPT;
     int32_t outputs = step->n_outputs, loss = cm__add_loss(step, &step->loss), tensors = step->n_tensors;
-    step->outside = false;
+    step->outside = CM__COMPILED;
     int32_t *gradient =
         cm__backward_run(step, loss >= 0 ? &loss : step->outputs, loss >= 0 ? 1 : outputs, o);
     if (loss >= 0 && cm__t(step, loss)->producer >= 0 && loss != step->outputs[0])

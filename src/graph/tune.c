@@ -171,7 +171,8 @@ static void copy_all(cm__tune *t)
         if (t->adapted[i]) add_adapter(t, n, copy->inputs[0], copy->outputs[0]);
     }
     t->out->block = t->out->segment = t->out->function = -1;
-    t->out->plain = t->out->outside = false;
+    t->out->plain = false;
+    t->out->outside = CM__COMPILED;
     for (int32_t i = 0; i < in->n_tensors; i++) {
         int32_t until = cm__t(in, i)->until;
         if (until >= 0 && t->map[i] >= 0 && t->map[until] >= 0) cm__hold(t->out, t->map[i], t->map[until]);

@@ -372,9 +372,10 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     make_leaves(&t);
     index_rows(&index, ctx);
     int32_t lost = cm__trace_segments(&t), last = last_of_model(&t);
+    cm__trace_leave_out(&t);
     for (int32_t i = 0; i < t.n_ops; i++) {
         if (t.ops[i].phase != CM_FORWARD) continue;
-        t.g->outside = i > last;
+        t.g->outside = i > last ? CM__IN_SCRIPT : t.ops[i].left_out ? CM__UNTRACED : CM__COMPILED;
         t.g->nodes_read++;
         t.g->segment = t.ops[i].segment;
         t.g->function = t.ops[i].function;
@@ -384,7 +385,8 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__place(ctx, "%s", "");
     hold_variables(&t);
     t.g->segment = t.g->function = -1;
-    t.g->plain = t.g->outside = false;
+    t.g->plain = false;
+    t.g->outside = CM__COMPILED;
     cm__trace_functions(&t, &index);
     t.g->own_loss = t.loss >= 0 && t.tensors[t.loss].here >= 0;
     add_output(&t, t.loss);

@@ -38,6 +38,7 @@ typedef struct cm__trace_op {
     bool           in_place;
     int32_t        function; /* the call of a custom autograd function that ran it; -1: none */
     bool           plain;    /* the model switched autocast off */
+    bool           left_out; /* torch.compile leaves it to eager PyTorch */
     int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;
@@ -97,6 +98,10 @@ int32_t cm__trace_here(cm__trace *t, int32_t tensor); /* the graph's tensor for 
 /* trace_layers.c: whether PyTorch runs this attention as separate operators: its fused kernels need masks whose last
    dimension is contiguous, and broadcast no keys. `mask`: its place among the operator's inputs, after q, k and v. */
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask);
+
+/* ---- trace_untraced.c ------------------------------------------------------------------------------------------- */
+
+void cm__trace_leave_out(cm__trace *t); /* sets cm__trace_op.left_out */
 
 /* ---- trace_functions.c ------------------------------------------------------------------------------------------ */
 

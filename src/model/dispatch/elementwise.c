@@ -69,7 +69,7 @@ static bool copied_parts(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     bool           dense = true;
     for (int32_t i = 0; i < n->n_inputs; i++) dense = dense && cm__is_image(d, n->inputs[i], true);
-    if (dense || d->runtime == CM_RUNTIME_TORCH_COMPILE) return false;
+    if (dense || cm__is_compiled(d, n)) return false;
     for (int32_t i = 0; i < n->n_inputs; i++) {
         int32_t          part = n->inputs[i];
         const cm_tensor *x = cm__t(d->g, part);

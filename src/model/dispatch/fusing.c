@@ -9,7 +9,8 @@
  * its result and again on whole rows, as norms are written. Sums over columns join a producer whose result nothing else
  * reads, but not a kernel that reduces rows. Kernels of one level that read the same tensor are joined. What one
  * operator alone reads is computed where it is read, also if that has another size: the halves that a rotary embedding
- * joins, or a gate that is spread over an image.
+ * joins, or a gate that is spread over an image. What is added to any places of a tensor is a kernel by itself, and what
+ * reads that tensor another one.
  */
 #include "model/dispatch/fusing.h"
 #include "graph/runtimes.h"
@@ -36,7 +37,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
     static const bool classes[CM_CLASSES] = {
         [CM_CLASS_NORM] = true, [CM_CLASS_ELEMENTWISE] = true, [CM_CLASS_REDUCTION] = true, [CM_CLASS_MOVEMENT] = true,
         [CM_CLASS_EMBEDDING] = true};
-    if (n->outside || (n->source >= 0 && g->nodes[n->source].outside)) return false;
+    if (cm__outside_of(g, n)) return false;
     if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
     if (cm__is_scaled_cast(g, n) || is_volume_pool_gradient(g, n) || is_cell(n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
@@ -230,11 +231,21 @@ static bool inlined(const cm__fusing *f, const cm_node *n, int32_t k, int32_t ke
     return pointwise && f->uses[cm__t(f->d->g, n->inputs[k])->storage] == 1;
 }
 
+/* Generated code that adds to or writes numbers at any places of its result: what reads the result has to wait for all
+   of them. */
+static bool scatters(const cm__fusing *f, const cm_node *n)
+{
+    static const bool ops[CM_OPS] = {[CM_OP_GATHER_GRAD] = true, [CM_OP_SCATTER] = true, [CM_OP_SCATTER_ND] = true,
+                                     [CM_OP_SCATTER_ELEMENTS] = true, [CM_OP_RESIZE_GRAD] = true};
+    return ops[n->op] && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
 /* A sum over columns is divided among blocks, which iterate over other elements than the kernel that writes what it
    adds up: Inductor makes one kernel of them only if nothing else reads that. Vendors write such kernels by hand. */
 static bool joins(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
     bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    if (scatters(f, cm__node(f->d, producer_of(f, n, k)))) return false;
     if (generated && adds_columns(f->d, n) && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
     return suits(f, kernel, n) || inlined(f, n, k, kernel);
 }
@@ -334,6 +345,7 @@ static int32_t merge_producers(cm__fusing *f, const cm_node *n, int32_t kernel)
 static int32_t neighbour(const cm__fusing *f, const cm_node *n)
 {
     int32_t level = level_needed(f, n, -1);
+    if (scatters(f, n)) return -1;
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t base = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, n->inputs[k])->storage;
         int32_t kernel = base < 0 ? -1 : f->reads[base] - 1;

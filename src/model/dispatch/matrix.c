@@ -105,7 +105,7 @@ void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dty
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    bool compiled = d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    bool compiled = cm__is_compiled(d, cm__node(d, node));
     if (compiled && (dtype == CM_BF16 || dtype == CM_FP16)) pad_narrow(d, node, variant, c.sizes);
     if (compiled && dtype == CM_FP32 && d->tf32) pad_tf32(d, node, c.sizes);
     cm__dispatch_add(d, node, &c);
@@ -142,7 +142,7 @@ static bool adds_bias_later(const cm__dispatch *d, const cm_node *gemm)
 {
     const cm_graph *g = d->g;
     int32_t         result = cm__t(g, gemm->outputs[0])->storage;
-    if (d->runtime != CM_RUNTIME_TORCH_COMPILE || cm__in(g, gemm, 0)->dtype != CM_FP32) return false;
+    if (!cm__is_compiled(d, gemm) || cm__in(g, gemm, 0)->dtype != CM_FP32) return false;
     for (int32_t i = 0; i < g->n_outputs; i++)
         if (cm__t(g, g->outputs[i])->storage == result) return false;
     for (const cm_node *n = gemm + 1; n < g->nodes + g->n_nodes; n++)
@@ -167,7 +167,7 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     cm__join(variant, sizeof variant, l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "", NULL);
     as_matrix(d, node, n->inputs[0]);
     cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
-    if (apart && d->runtime != CM_RUNTIME_TORCH_COMPILE)
+    if (apart && !cm__is_compiled(d, n))
         cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
 }
 

@@ -17,6 +17,12 @@
 CM__DISPATCH_RULES(X)
 #undef X
 
+/* True: torch.compile compiles the node. */
+static inline bool cm__is_compiled(const cm__dispatch *d, const cm_node *n)
+{
+    return d->runtime == CM_RUNTIME_TORCH_COMPILE && !cm__outside_of(d->g, n);
+}
+
 /* The kernels that an operator's row names, up to NULL: those of its rule, and those of its gradient. */
 const char *const *cm__forward_kernels(int op);
 const char *const *cm__backward_kernels(int op);

@@ -195,7 +195,7 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
     if (cm__strides_in_rows(d->strides, tensor)) return;
-    if (d->runtime == CM_RUNTIME_TORCH_COMPILE)
+    if (cm__is_compiled(d, cm__node(d, node)))
         cm__call_generated(d, node, "fused", cm__poly_scale(cm_tensor_bytes(t), 2));
     else cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, t));
 }

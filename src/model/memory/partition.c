@@ -62,11 +62,6 @@ static bool fuse(const cm_graph *g, const cm_node *a, const cm_node *b)
     return b->op == CM_OP_CONCAT || (is_listed(g, a) && is_listed(g, b));
 }
 
-static bool is_outside(const cm_graph *g, const cm_node *n)
-{
-    return n->outside || (n->source >= 0 && g->nodes[n->source].outside);
-}
-
 static int32_t base_of(const cm_graph *g, int32_t tensor) { return tensor < 0 ? -1 : cm__t(g, tensor)->storage; }
 
 /* The compiled node of forward that makes a tensor; NULL: none. */
@@ -135,7 +130,7 @@ static void note_reader(partition *p, const cm_node *n, int32_t base)
     const cm_node *maker = maker_of(p->g, base);
     bool           alone = maker ? !fuse(p->g, maker, n) : !is_listed(p->g, n) && n->op != CM_OP_CONCAT;
     if (alone) p->library[base] = true;
-    if (n->phase == CM_FORWARD || is_outside(p->g, n)) return;
+    if (n->phase == CM_FORWARD || cm__outside_of(p->g, n)) return;
     *(is_comparison(p->g, n) ? &p->compared[base] : &p->read[base]) = true;
     if (!is_listed(p->g, n) && n->op != CM_OP_CONCAT) p->needed[base] = true;
 }
@@ -339,7 +334,7 @@ cm__partition cm__partition_of(cm__ctx *ctx, const cm_footprint *f)
     add_edges(&p);
     const bool *sink_side = cm__min_cut_sink_side(p.cut);
     for (int32_t i = g->n_nodes - 1; i >= 0; i--)
-        if (g->nodes[i].phase != CM_FORWARD && !g->nodes[i].view && !is_outside(g, &g->nodes[i]))
+        if (g->nodes[i].phase != CM_FORWARD && !g->nodes[i].view && !cm__outside_of(g, &g->nodes[i]))
             need_operands(&p, sink_side, i, &result);
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (sink_side[into(t)]) result.stored[t] = -1;

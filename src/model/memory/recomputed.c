@@ -26,8 +26,7 @@ static const int32_t *readers_of(const cm_footprint *f, cm__ctx *ctx)
     int32_t        *last = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *last);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
-        bool           outside = n->outside || (n->source >= 0 && g->nodes[n->source].outside);
-        for (int32_t k = 0; (n->phase == CM_FORWARD || outside) && k < n->n_inputs; k++)
+        for (int32_t k = 0; (n->phase == CM_FORWARD || cm__outside_of(g, n)) && k < n->n_inputs; k++)
             if (n->inputs[k] >= 0) last[cm__t(g, n->inputs[k])->storage] = i;
     }
     return last;

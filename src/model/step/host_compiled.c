@@ -8,7 +8,7 @@
  * (torch-compile, `launch`). A profile without it uses the host cost of an eager elementwise operator, which is also a
  * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss,
  * `parameter` what the wrappers do for each parameter: they pass it in and hand its gradient to autograd. The update
- * runs eagerly.
+ * runs eagerly, and so does what the compiler cannot trace.
  */
 #include "model/step/host.h"
 
@@ -40,7 +40,8 @@ static bool is_complex(const cm_graph *g, const cm_node *n)
     return n->n_outputs && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->dtype == CM_COMPLEX64;
 }
 
-/* Time of the operators themselves; counts them. */
+/* Time of the operators themselves. Counts those that compiled code calls; calls NULL: a CUDA graph has them, and they
+   take no time. */
 static double called_s(const cm_device *device, const cm_device *reference, const cm_graph *g, double *calls)
 {
     double  sum = 0;
@@ -50,9 +51,13 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
         bool           backward = n->phase == CM_BACKWARD;
         cm_class       class = cm__class(n);
         const char    *what = backward ? called[class].backward : called[class].forward;
+        bool           untraced = cm__outside_of(g, n) == CM__UNTRACED;
+        if (!what && untraced) what = backward ? "backward-op:elementwise" : "forward-op:elementwise";
         if (!what && !cm__fusible(g, n) && is_complex(g, n)) what = "forward-op:elementwise";
         bool           again = backward && n->source >= 0 && n->source == last && called[class].at_once;
-        if (what && !n->view && !again && n->phase != CM_UPDATE) {
+        bool           runs = what && !n->view && !again && n->phase != CM_UPDATE;
+        if (runs && untraced) sum += eager(device, reference, what);
+        if (runs && !untraced && calls) {
             sum += eager(device, reference, what) * cm__time_factors.compiled_host; /* no autograd, no dispatch */
             *calls += 1;
         }
@@ -78,7 +83,8 @@ double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_devi
 {
     double step = cm__host_number(device, reference, base, "step");
     if (step <= 0) step = eager(device, reference, "step");
-    return base == CM_RUNTIME_TORCH_COMPILE ? step + parameters_s(ctx, device, reference, g) : step;
+    if (base != CM_RUNTIME_TORCH_COMPILE) return step;
+    return step + called_s(device, reference, g, NULL) + parameters_s(ctx, device, reference, g);
 }
 
 double cm__host_time_compiled(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,

@@ -98,6 +98,24 @@ TEST(compiled_convolutions_read_what_eager_ones_do)
     LIES(s, y, 80, 1, 20, 5);
 }
 
+/* What backward reads, the compiled forward pass returns to autograd, with the strides of eager PyTorch: a softmax of
+   columns lies in rows. What forward alone reads keeps the order of generated code. */
+TEST(compiled_code_stores_what_eager_code_would)
+{
+    int32_t columns = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("9,5")))), INTS(PERM, 1, 0));
+    int32_t stored = op(CM_OP_SOFTMAX, IN(columns)), passed = op(CM_OP_SOFTMAX, IN(columns));
+    op(CM_OP_TANH, IN(passed));
+    g->phase = CM_BACKWARD;
+    op(CM_OP_TANH, IN(stored));
+    g->phase = CM_FORWARD;
+    cm__strides *s = cm__strides_new(ctx, g, false);
+    s->compiled = true;
+    cm__strides_want(s, placed(false));
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(s, i);
+    LIES(s, stored, 9, 1);
+    LIES(s, passed, 1, 5);
+}
+
 /* A scalar and one number per channel leave an image as it is. */
 TEST(images_stay_images)
 {
@@ -206,6 +224,7 @@ int main(void)
         cmocka_unit_test(gradients_lie_as_their_tensors), cmocka_unit_test(compiled_operands_vote),
         cmocka_unit_test(compiled_norms_keep_the_order),  cmocka_unit_test(compiled_images_are_converted),
         cmocka_unit_test(compiled_convolutions_read_what_eager_ones_do),
+        cmocka_unit_test(compiled_code_stores_what_eager_code_would),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fusing.c - which operators a compiler makes one kernel of. A fused kernel of n elements moves 8 n bytes. */
-#include "dispatch_calls.h"
 #include "model/dispatch/fusing.h"
+#include "trace_calls.h" /* after rules.h, which has another X */
 
 #define COMPILED(net, batch, ...)                                                                                      \
     calls_by(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_FP32, true, CM_LAYOUT_AUTO, batch, CALLS(__VA_ARGS__))
@@ -36,6 +36,66 @@ static void a_small_operand_is_computed_where_it_is_read(void **state)
              "elementwise forward many_sums fp32 1,0", /* one block adds up all rows */
              "gemm forward nt fp32 1,4,8,8", "elementwise forward fused fp32 1,528",
              "gemm forward nt-bias fp32 1,4,2,128");
+}
+
+/* x[B, 6, side, side] -> a norm of each channel of each image, as PyTorch runs nn.InstanceNorm2d */
+#define NORM_OF_CHANNELS(side)                                                                                         \
+    CAPTURE("[[1,0],6," side "," side "]", "[" side "]", "6",                                                          \
+            X("[1,[6,0]," side "," side "]") "," X("[1,[6,0]," side "," side "]") ","                                  \
+            X("[[1,0],6," side "," side "]"),                                                                          \
+            STEP("aten::view", "[2]", "[4]", "") ","                                                                   \
+            STEP("aten::native_batch_norm", "[4,-1,-1,-1,-1]", "[5]", "\"training\":1") ","                          \
+            STEP("aten::view", "[5]", "[6]", ""))
+
+/* Planes of 25 numbers stay on the chip: one kernel reads 2 x 6 x 25 numbers and 5 weights, and writes a mean and a
+   deviation of 12 planes and the sum, 330 numbers; backward reads all but the sum and its gradient, and writes 300.
+   Planes of 1,600 numbers do not: a kernel reads the 19,200 numbers for the sums, before another one normalises. */
+static void planes_on_the_chip_are_normalised_by_one_kernel(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE, NORM_OF_CHANNELS("5"), FP32, 2, "elementwise forward long_row_sum fp32 1,165",
+             "elementwise forward long_row_sum fp32 1,315");
+    MAKES_BY(TORCH_COMPILE, NORM_OF_CHANNELS("40"), FP32, 2, "elementwise forward long_row_sum fp32 1,9600");
+}
+
+/* A filter of 6 x 25 numbers is standardised as a batch norm of one sample: 150 numbers in and out, 4 x 6 parameters
+   and means, 2 x 6 saved, 336 in one kernel. */
+static void filters_are_standardised_by_one_kernel(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],6,25]", "[6,25]", "6", X("[1,6,25]") "," X("[1,6,25]") "," X("[[1,0],6,25]"),
+                     STEP("aten::view", "[0]", "[4]", "") ","
+                     STEP("aten::native_batch_norm", "[4,-1,-1,-1,-1]", "[5]", "\"training\":1") ","
+                     STEP("aten::mul.Tensor", "[2,5]", "[6]", "")),
+             FP32, 2, "elementwise forward row_sum fp32 1,168");
+}
+
+/* The gradient of a look-up adds 2 x 10 numbers to 16 at the places of 10 indices, which count as 7.2 bytes each
+   (access_bytes). Given the gradient of a sum, one number, it moves 140 bytes, 17.5 elements of a copy. The gradient of
+   w reads its 16 numbers and x, and writes 8: another kernel, because all additions come first. */
+static void what_reads_a_scattered_result_waits(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "5", TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]"),
+                     STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1")), FP32, 2,
+             "elementwise forward fused fp32 1,18", "elementwise forward column_sum fp32 1,20");
+}
+
+/* Two look-ups whose results are added get the same gradient of 20 numbers, from a product. Each has a kernel: it moves
+   80 + 72 + 64 bytes. */
+static void scatters_are_kernels_of_their_own(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "10", TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]") ","
+                     TENSOR("[10]", "int64", "buffer") "," X("[[1,0],10]") "," X("[[1,0],10]") ","
+                     TENSOR("[10,4]", "fp32", "parameter") "," X("[[1,0],4]"),
+                     STEP("aten::index_select", "[2,4]", "[5]", "\"dim\":1") ","
+                     STEP("aten::index_select", "[2,6]", "[7]", "\"dim\":1") ","
+                     STEP("aten::add.Tensor", "[5,7]", "[8]", "") "," STEP("aten::mm", "[8,9]", "[10]", "")), FP32, 2,
+             "elementwise forward fused fp32 1,27", "elementwise forward fused fp32 1,27");
 }
 
 /* The bias's gradient is a sum over columns of what a product reads, too: two kernels, since blocks divide the sum. The
@@ -125,6 +185,10 @@ static void convolutions_become_channels_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
+                                       cmocka_unit_test(planes_on_the_chip_are_normalised_by_one_kernel),
+                                       cmocka_unit_test(filters_are_standardised_by_one_kernel),
+                                       cmocka_unit_test(what_reads_a_scattered_result_waits),
+                                       cmocka_unit_test(scatters_are_kernels_of_their_own),
                                        cmocka_unit_test(branches_are_one_kernel),
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),

@@ -53,6 +53,25 @@ static void a_compiler_pads_products_in_tf32(void **state)
              CALLS("gemm forward nt fp32 1,64,1001,512"));
 }
 
+/* After a recurrent layer, the rest of a model is not compiled: the same product in TF32, 2 x 32 rows, stays as it is. */
+static void what_is_not_compiled_is_not_padded(void **state)
+{
+    (void)state;
+#define PRODUCT(in) STEP("aten::mm", "[" in ",5]", "[11]", "")
+#define BEFORE_PRODUCT(steps, in)                                                                                      \
+    CAPTURE("[[1,0],32,512]", "[512]", "11",                                                                           \
+            TENSOR("[512,512]", "fp32", "parameter") "," TENSOR("[512,1001]", "fp32", "parameter") ","                 \
+            TENSOR("[1,[1,0],512]", "fp32", "buffer") "," X("[[1,0],32,512]") "," X("[1,[1,0],512]") ","               \
+            X("[[32,0],512]") "," X("[[32,0],512]") "," X("[[32,0],1001]"),                                            \
+            steps "," PRODUCT(in))
+    MAKES_BY(TORCH_COMPILE, BEFORE_PRODUCT(STEP("aten::view", "[2]", "[9]", ""), "9"), TF32, 2,
+             "gemm forward nn tf32 1,64,1004,512");
+    MAKES_BY(TORCH_COMPILE,
+             BEFORE_PRODUCT(STEP("aten::rnn_tanh", "[2,6,4,4]", "[7,8]", "\"has_biases\":0,\"batch_first\":1") ","
+                            STEP("aten::view", "[7]", "[10]", ""), "10"), TF32, 2,
+             "gemm forward nn tf32 1,64,1001,512");
+}
+
 /* Inductor adds the bias where the result is read, in 32 bits and if only elementwise operators read it: not the result
    of the model, and not in 16 bits. There a number read or written counts as 2.4 bytes of a copy (access_bytes), so that
    2 x 64 of them are 38 elements of 8 bytes. */
@@ -99,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer), cmocka_unit_test(two_linear_layers),
                                        cmocka_unit_test(a_compiler_pads_large_products),
                                        cmocka_unit_test(a_compiler_pads_products_in_tf32),
+                                       cmocka_unit_test(what_is_not_compiled_is_not_padded),
                                        cmocka_unit_test(a_compiler_adds_biases_later),
                                        cmocka_unit_test(experts_one_after_another), cmocka_unit_test(distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);

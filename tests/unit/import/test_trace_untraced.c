@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_trace_untraced.c - what torch.compile leaves to eager PyTorch, as PyTorch 2.11 does for the same modules. */
+#include "recorded_step.h"
+
+#define IN(module, name, in, out)                                                                                      \
+    "{\"op\":\"aten::" name "\",\"in\":[" in "],\"out\":[" out "],\"module\":\"" module "\"}"
+#define Y X("[[1,0],10,8]")
+
+static cm__outside outside_of(const cm_graph *g, const char *type) { return (cm__outside)only(g, type)->outside; }
+
+/* tanh -> LSTM -> relu -> sigmoid -> neg -> abs. The first %s is the module of the layer, the others of what follows.
+   */
+#define RECURRENT                                                                                                      \
+    TRACE("\"loss\":-1,\"outputs\":[11]",                                                                              \
+          T("[[1,0],10,8]", "fp32", "input") "," T("[32,8]", "fp32", "parameter") ","                                  \
+          T("[32,8]", "fp32", "parameter") "," T("[1,[1,0],8]", "fp32", "buffer") "," Y "," Y ","                      \
+          X("[1,[1,0],8]") ","                                                                                         \
+          X("[1,[1,0],8]") "," Y "," Y "," Y "," Y,                                                                    \
+          IN("Net", "tanh", "0", "4") ","                                                                              \
+          "{\"op\":\"aten::lstm\",\"in\":[4,3,3,1,2],\"out\":[5,6,7],\"module\":\"%s\","                              \
+          "\"attrs\":{\"has_biases\":0,\"batch_first\":1}},"                                                           \
+          IN("%s", "relu", "5", "8") "," IN("%s", "sigmoid", "8", "9") "," IN("%s", "neg", "9", "10") ","              \
+          IN("%s", "abs", "10", "11"))
+
+/* The rest of the function that calls the layer, with PyTorch's own modules, runs eagerly. Other modules are functions
+   of their own: they are compiled. A number is the place of a module in a list. */
+static void the_rest_of_a_function_with_a_recurrent_layer_is_eager(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *layer, *relu, *sigmoid, *neg, *abs;
+        bool        eager[4];
+    } cases[] = {
+        {"body", "Net", "head", "heads.1", "block.linear", {true, true, true, false}},
+        {"rnns.0", "Net", "blocks.3.act", "head", "blocks.3.acts.0", {true, false, true, false}},
+        {"encoder.lstm", "encoder", "encoder.fc", "encoders.fc", "Net", {true, true, false, false}},
+        {"encoder.lstm", "encoder.norms.2", "encoder.block.fc", "encoder", "head", {true, false, true, false}},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static const char *const types[] = {"Relu", "Sigmoid", "Neg", "Abs"};
+        char text[4096];
+        snprintf(text, sizeof text, RECURRENT, cases[i].layer, cases[i].relu, cases[i].sigmoid, cases[i].neg,
+                 cases[i].abs);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(outside_of(g, "Tanh"), CM__COMPILED); /* before the layer */
+        assert_int_equal(outside_of(g, "LSTM"), CM__UNTRACED);
+        for (size_t k = 0; k < COUNT(types); k++)
+            assert_int_equal(outside_of(g, types[k]), cases[i].eager[k] ? CM__UNTRACED : CM__COMPILED);
+        cm_graph_free(g);
+    }
+}
+
+/* x -> relu in a decoder -> sigmoid in the model. The decoder compares its mask, a buffer, by the operators of %s. */
+#define MASKED                                                                                                         \
+    TRACE("\"loss\":-1,\"outputs\":[8]",                                                                               \
+          T("[[1,0],10,8]", "fp32", "input") "," T("[10,10]", "fp32", "buffer") "," X("[10,10]") "," X("[10,10]") ","  \
+          T("[10,10]", "bool", "activation") "," T("[]", "bool", "activation") "," Y "," Y "," Y,                      \
+          IN("Net", "tanh", "0", "6") "," IN("decoder", "triu", "1", "2") ","                                          \
+          IN("%s", "eq.Tensor", "1,2", "4") "," IN("decoder", "%s", "4", "5") ","                                      \
+          IN("decoder.layers.0.linear1", "relu", "6", "7") "," IN("head", "sigmoid", "7", "8"))
+
+static void a_mask_is_asked_for_eagerly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *compares, *reduces;
+        cm__outside relu;
+    } cases[] = {{"decoder", "all", CM__UNTRACED}, {"Net", "all", CM__COMPILED}, {"decoder", "any", CM__COMPILED}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[4096];
+        snprintf(text, sizeof text, MASKED, cases[i].compares, cases[i].reduces);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(outside_of(g, "Tanh"), CM__COMPILED);
+        assert_int_equal(outside_of(g, "Relu"), cases[i].relu);
+        assert_int_equal(outside_of(g, "Sigmoid"), CM__COMPILED);
+        cm_graph_free(g);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_rest_of_a_function_with_a_recurrent_layer_is_eager),
+        cmocka_unit_test(a_mask_is_asked_for_eagerly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
