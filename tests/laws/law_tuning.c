@@ -111,10 +111,12 @@ static bool costs_of(const law_question *q, costs *c)
 
 /* The part of the time that twice the rank takes at least. Products of 4 columns are not aligned and slower than those
    of 8, in small networks by up to 16 % of a step. On an MI300X those of 32 columns are predicted slower than those of
-   64, by up to 14 % of a step: the nearest measured products of AMD are that far apart. */
+   64, by up to 14 % of a step: the nearest measured products of AMD are that far apart. Of 100 pairs of products measured on
+   the H200, of which one has a size of 8 to 64 and the other twice as much, 12 are faster with twice as much, by up to
+   63 %: in steps that was up to 1.4 %. */
 static double slack_of(const law_question *q)
 {
-    return q->tuning.rank < 8 || strncmp(q->device, "amd", 3) == 0 ? 0.8 : 0.995;
+    return q->tuning.rank < 8 || strncmp(q->device, "amd", 3) == 0 ? 0.8 : 0.98;
 }
 
 /* The forward pass gains 2 r (in + out) FLOP per row. Backward has both gradients of adapters, and none of frozen
