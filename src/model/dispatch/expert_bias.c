@@ -70,8 +70,8 @@ bool cm__expert_plain(const cm__dispatch *d, const cm_node *n)
     return is_bias(d->g, forward) || is_clamp(d->g, forward);
 }
 
-/* A kernel over the rows of all experts: an elementwise one, on `rows` of a width or on one run of elements, or a sum over
-   rows (down) or over each row (along). */
+/* A kernel over the rows of all experts: an elementwise one, over rows of a width or over one run of elements, or a sum
+   over all rows (down) or over each row (along). 16 bits are called bf16: fp16 takes the same time. */
 typedef struct plain_kernel {
     const char *variant, *dtype;
     enum { RUN, ROWS, SUM_DOWN, SUM_ALONG } shape;
@@ -110,8 +110,8 @@ static const plain_kernel backward_bias[2][8] = {
     {{"copy", "bf16>fp32", RUN}, {"copy", "fp32>bf16", RUN}, {"mul:col", "fp32", ROWS}, {"sum", "fp32", SUM_DOWN},
      {"mul:row", WIDE, ROWS}, {"sum", "fp32", SUM_ALONG}, {"cat", NARROW, RUN}},
 };
-/* A clamp reads half of each row, and half of a concatenation follows. The gradient compares that half with one limit or
-   two. Comparisons of parts of rows have no rows in the tables; like a clamp of them, they find each element's place. */
+/* A clamp reads half of each row, and half of a concatenation follows. The gradient compares that half with one limit
+   or two. The tables have no comparisons of parts of rows; like a clamp of them, they find each element's place. */
 static const plain_kernel forward_clamp[] = {{"clip:part", NARROW, ROWS}, {"cat", NARROW, ROWS}, {NULL, NULL, RUN}};
 static const plain_kernel backward_clamp[2][6] = {
     {{"clip:part", NARROW, ROWS}, {"where", "fp32", RUN}, {"cat", NARROW, ROWS}},

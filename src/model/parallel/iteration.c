@@ -248,7 +248,8 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     double          once = p->zero ? w->scatter_s : w->reduce_s;
     if (p->zero < 3) {
         it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->renew_s : w->compress_s);
-        it->hidden_s = (behind ? sent->time_s - sent->after_s : 0) + (p->zero && p->overlap ? renewed_behind(st, w) : 0);
+        it->hidden_s = behind ? sent->time_s - sent->after_s : 0;
+        if (p->zero && p->overlap) it->hidden_s += renewed_behind(st, w);
         return;
     }
     it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
