@@ -678,7 +678,9 @@ typedef struct cm_plan {
     double       gradient_bits, gradient_part; /* bits per gradient, fraction of gradients sent; 0: all of them */
     bool         async_tensor; /* tensor-parallel devices exchange pieces while products compute the others */
     bool         async_experts; /* tokens are sent to experts and back behind the computing of another micro-batch */
-    bool         overlap;    /* overlap the gradient all-reduce with backward even if the runtime does not */
+    /* overlap the gradient all-reduce with backward even if the runtime does not, and in Megatron Core the gather of new
+       weights with forward */
+    bool         overlap;
     bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */

@@ -130,7 +130,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         --tp-comm-overlap
     async_ep: expert-parallel devices exchange tokens behind the computing of another micro-batch: Megatron-LM's
         --overlap-moe-expert-parallel-comm
-    overlap: overlap the gradient all-reduce with backward even if the runtime does not
+    overlap: overlap the gradient all-reduce with backward even if the runtime does not; in Megatron Core also the
+        gather of new weights with forward
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
     offload: store in host memory: optimizer, activations, weights (comma-separated)
@@ -597,7 +598,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         --tp-comm-overlap
     async_ep: expert-parallel devices exchange tokens behind the computing of another micro-batch: Megatron-LM's
         --overlap-moe-expert-parallel-comm
-    overlap: overlap the gradient all-reduce with backward even if the runtime does not
+    overlap: overlap the gradient all-reduce with backward even if the runtime does not; in Megatron Core also the
+        gather of new weights with forward
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
     offload: store in host memory: optimizer, activations, weights (comma-separated)

@@ -22,6 +22,21 @@ static inline bool cm__whole_experts(const cm_plan *plan)
     return plan->tp > 1 && plan->ep > 1 && plan->dp % plan->ep != 0;
 }
 
+/* The number of devices that have the same experts: expert-parallel devices have different ones. */
+static inline int32_t cm__expert_replicas(const cm_plan *plan)
+{
+    int32_t all = cm__replicas(plan) * (cm__whole_experts(plan) ? plan->tp : 1);
+    return plan->ep > 1 ? all / plan->ep : all;
+}
+
+/* Among how many devices ZeRO divides what it divides, in the mean of a device's parameters, of which the fraction
+   `experts` belongs to experts. */
+static inline double cm__sharing(const cm_plan *plan, double experts)
+{
+    double all = cm__replicas(plan);
+    return experts > 0 ? all / (1 - experts + experts * all / cm__expert_replicas(plan)) : all;
+}
+
 /* PyTorch's pipelines reduce the gradients after a step's last micro-batch: until then FSDP stores them whole
    (torch/distributed/pipelining/stage.py, backward_maybe_with_nosync()). So do the stacks that `tuned` stands for: no
    pipeline shards gradients between its micro-batches (DeepSpeed's refuses ZeRO 2 and 3: runtime/pipe/engine.py). */

@@ -136,6 +136,7 @@ static void add_part(cm__part *sum, const cm__part *p, double weight)
     sum->backward_comm_s += weight * p->backward_comm_s;
     sum->host_s += weight * p->host_s;
     sum->parameters += weight * p->parameters;
+    sum->experts += weight * p->experts;
     sum->frozen_bytes += weight * p->frozen_bytes;
     sum->boundary_bytes += weight * p->boundary_bytes;
     sum->launches += weight * p->launches;

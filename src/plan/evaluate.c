@@ -161,6 +161,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
                      .stretch = head_s > 0 ? fmax(1, head_host_s / head_s) : 1,
                      .parts = (int32_t)(each + 0.5) + (one ? 2 : 1)};
     st.parameters = numbers + fmax(c->first.parameters + (one ? c->last.parameters : 0), c->last.parameters + tied);
+    st.experts = each * layer.experts;
     st.frozen_bytes = each * layer.frozen_bytes + c->first.frozen_bytes + (one ? c->last.frozen_bytes : 0);
     st.update_s = c->parts.updated > 0 ? c->parts.update_s * st.parameters / c->parts.updated : 0;
     st.offload_update_s = 2 * st.parameters * c->parts.gradient_bytes / c->parts.host_bytes_s;
@@ -174,7 +175,7 @@ static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan
 /* Memory terms that all choices at a place share. */
 typedef struct place_memory {
     double kept, whole;     /* bytes per layer: stored from forward to backward; while the layer runs */
-    double layers, parameters, last_bytes, frozen_bytes;
+    double layers, parameters, experts, last_bytes, frozen_bytes; /* experts: part of parameters */
 } place_memory;
 
 static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_plan *p, const cm__stages *st)
@@ -184,8 +185,9 @@ static place_memory memory_at(const cm__model *m, const cm__cost *c, const cm_pl
                   : p->recompute == CM_RECOMPUTE_SELECTIVE ? c->selective_bytes
                                                            : c->kept_bytes;
     return (place_memory){.kept = kept, .whole = c->kept_bytes, .layers = (double)m->layers / p->pp,
-                          .parameters = st->parameters, .last_bytes = c->last_bytes,
-                          .frozen_bytes = st->frozen_bytes};
+                          .parameters = st->parameters,
+                          .experts = st->parameters > 0 ? st->experts / st->parameters : 0,
+                          .last_bytes = c->last_bytes, .frozen_bytes = st->frozen_bytes};
 }
 
 static double in_flight(const cm_plan *p)
@@ -206,7 +208,7 @@ static double buckets_of(const cm__model *m, const cm_plan *p, double gradients)
 
 static double peak_of(const cm__model *m, const place_memory *h, const cm_plan *p)
 {
-    double replicas = cm__replicas(p);
+    double replicas = cm__sharing(p, h->experts);
     double states = p->offload_optimizer ? 0 : m->state_bytes / (p->zero >= 1 ? replicas : 1);
     bool   fsdp = m->step->master && !m->buffered && p->zero >= 2; /* shards of fp32 weights and gradients */
     bool   divided = p->zero >= 2 && !cm__gradients_wait(p, m->runtime);

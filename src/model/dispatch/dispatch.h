@@ -30,7 +30,7 @@ typedef struct cm__shards {
     bool        sequence; /* sequence parallelism: tensors that are not split are divided by tokens */
     /* fraction updated by this device: of all parameters; of those it has without a pipeline */
     double      update, updated;
-    double      here;     /* fraction of all parameters that this device has without a pipeline */
+    double      here, experts; /* fractions of all parameters that this device has without a pipeline; of experts */
     const bool *split;    /* per tensor; NULL: nothing is split */
 } cm__shards;
 typedef struct cm__stacks cm__stacks; /* recurrent layers that run as one call: rnn.c */

@@ -14,6 +14,7 @@
  */
 #include "model/dispatch/expert_bias.h"
 
+#include <stdio.h>
 #include "graph/runtimes.h"
 #include "model/dispatch/fusing.h"
 #include "model/dispatch/routing.h"
@@ -69,34 +70,66 @@ bool cm__expert_plain(const cm__dispatch *d, const cm_node *n)
     return is_bias(d->g, forward) || is_clamp(d->g, forward);
 }
 
-/* One kernel for each number: bytes that it reads and writes per element. */
-static void passes(cm__dispatch *d, int32_t node, cm_poly elements, const double *bytes, size_t n)
+/* A kernel over the rows of all experts: an elementwise one, over rows of a width or over one run of elements, or a sum
+   over all rows (down) or over each row (along). 16 bits are called bf16: fp16 takes the same time. */
+typedef struct plain_kernel {
+    const char *variant, *dtype;
+    enum { RUN, ROWS, SUM_DOWN, SUM_ALONG } shape;
+} plain_kernel;
+
+static void emit(cm__dispatch *d, int32_t node, const cm_tensor *y, const plain_kernel *k)
 {
-    for (size_t i = 0; i < n; i++) cm__call_generated(d, node, "copy", cm__poly_scale(elements, bytes[i]));
+    bool           sums = k->shape == SUM_DOWN || k->shape == SUM_ALONG;
+    cm__sized_call c = cm__call_begin(d, sums ? CM__CALL_REDUCE : CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, k->variant,
+                                      CM_BF16, false);
+    cm_poly        all = cm_tensor_elements(y), width = cm__poly_dim(y->dims[y->rank - 1]), one = cm__poly_const(1);
+    cm_poly        rows = cm__poly_scale(all, 1 / width.c[0]);
+    snprintf(c.dtype, sizeof c.dtype, "%s", k->dtype);
+    if (sums) {
+        c.sizes[CM__REDUCE_OUTER] = k->shape == SUM_DOWN ? one : rows;
+        c.sizes[CM__REDUCE_REDUCE] = k->shape == SUM_DOWN ? rows : width;
+        c.sizes[CM__REDUCE_INNER] = k->shape == SUM_DOWN ? width : one;
+    } else {
+        c.sizes[CM__ELEMENTWISE_OUTER] = k->shape == ROWS ? rows : one;
+        c.sizes[CM__ELEMENTWISE_INNER] = k->shape == ROWS ? width : all;
+    }
+    cm__dispatch_add(d, node, &c);
 }
 
-#define PASSES(...) (const double[]){__VA_ARGS__}, sizeof(double[]){__VA_ARGS__} / sizeof(double)
+#define NARROW "bf16"
+#define WIDE "bf16+fp32>fp32"
+/* t + b * p, concatenated. Backward: g * p and its sum over an expert's rows, g * b and its sum over each row, and the
+   concatenation of t's gradients. [1]: p and what it is a factor of in fp32, with casts before and after. */
+static const plain_kernel forward_bias[2][5] = {
+    {{"mul:col", NARROW, ROWS}, {"add", NARROW, RUN}, {"cat", NARROW, RUN}},
+    {{"mul:col", WIDE, ROWS}, {"add", WIDE, RUN}, {"cat", "fp32", RUN}, {"copy", "fp32>bf16", RUN}},
+};
+static const plain_kernel backward_bias[2][8] = {
+    {{"mul:col", NARROW, ROWS}, {"sum", NARROW, SUM_DOWN}, {"mul:row", NARROW, ROWS}, {"sum", NARROW, SUM_ALONG},
+     {"cat", NARROW, RUN}},
+    {{"copy", "bf16>fp32", RUN}, {"copy", "fp32>bf16", RUN}, {"mul:col", "fp32", ROWS}, {"sum", "fp32", SUM_DOWN},
+     {"mul:row", WIDE, ROWS}, {"sum", "fp32", SUM_ALONG}, {"cat", NARROW, RUN}},
+};
+/* A clamp reads half of each row, and half of a concatenation follows. The gradient compares that half with one limit
+   or two. The tables have no comparisons of parts of rows; like a clamp of them, they find each element's place. */
+static const plain_kernel forward_clamp[] = {{"clip:part", NARROW, ROWS}, {"cat", NARROW, ROWS}, {NULL, NULL, RUN}};
+static const plain_kernel backward_clamp[2][6] = {
+    {{"clip:part", NARROW, ROWS}, {"where", "fp32", RUN}, {"cat", NARROW, ROWS}},
+    {{"clip:part", NARROW, ROWS}, {"clip:part", NARROW, ROWS}, {"and", "bool", RUN}, {"where", "fp32", RUN},
+     {"cat", NARROW, ROWS}},
+};
 
-static void dispatch_bias(cm__dispatch *d, int32_t node, const cm_node *forward)
+static const plain_kernel *kernels_of(const cm__dispatch *d, const cm_node *forward, bool back)
 {
-    bool    back = cm__node(d, node)->phase == CM_BACKWARD, wide = cm__sends_once(d->runtime, d->g->software);
-    cm_poly rows = cm_tensor_elements(cm__t(d->g, forward->outputs[0]));
-    if (!is_second(d->g, forward)) return;
-    /* b * p; t + it; concatenate; cast */
-    if (!back && wide) passes(d, node, rows, PASSES(4, 2 + 4 + 4, 4 + 4, 4 + 2));
-    else if (!back) passes(d, node, rows, PASSES(2, 2 + 2 + 2, 2 + 2));
-    /* casts of the gradient and of t's; g * p, its sum over rows, g * b, its sum over columns; concatenate t's */
-    else if (wide) passes(d, node, rows, PASSES(2 + 4, 4 + 2, 4 + 4, 4, 4 + 4, 4, 2 + 2));
-    else passes(d, node, rows, PASSES(2 + 2, 2, 2 + 2, 2, 2 + 2));
+    bool wide = cm__sends_once(d->runtime, d->g->software);
+    if (is_bias(d->g, forward)) return back ? backward_bias[wide] : forward_bias[wide];
+    return back ? backward_clamp[forward->op == CM_OP_CLAMP] : forward_clamp;
 }
 
 void cm__dispatch_expert_plain(cm__dispatch *d, int32_t node)
 {
     const cm_node *forward = forward_node(d->g, cm__node(d, node));
-    if (is_bias(d->g, forward)) {
-        dispatch_bias(d, node, forward);
-        return;
-    }
-    cm__dispatch_one(d, node);
-    passes(d, node, cm_tensor_elements(cm__t(d->g, forward->outputs[0])), PASSES(2 + 2)); /* concatenate the halves */
+    if (is_bias(d->g, forward) && !is_second(d->g, forward)) return;
+    const plain_kernel *k = kernels_of(d, forward, cm__node(d, node)->phase == CM_BACKWARD);
+    for (; k->variant; k++) emit(d, node, cm__t(d->g, forward->outputs[0]), k);
 }

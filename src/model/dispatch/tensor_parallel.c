@@ -28,12 +28,13 @@ static double part_of_parameter(const cm_graph *g, const cm__shards *s, const cm
     return 1.0 / ((divided && !(expert && s->whole_experts) ? s->tp : 1) * (expert ? s->ep : 1));
 }
 
-/* The fraction of all parameters that this device has. A parameter is divided as by the first forward node that
+/* Finds the fraction of all parameters that this device has. A parameter is divided as by the first forward node that
    reads it. */
-static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards *s)
+static void find_parameters(cm__ctx *ctx, const cm_graph *g, cm__shards *s)
 {
     bool  *seen = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *seen);
-    double here = 0, all = 0;
+    double all = 0;
+    s->here = s->experts = 0;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].phase == CM_FORWARD && k < g->nodes[i].n_inputs; k++) {
             int32_t parameter = cm__parameter_read(g, &g->nodes[i], k);
@@ -41,12 +42,19 @@ static double parameters_here(cm__ctx *ctx, const cm_graph *g, const cm__shards 
             double elements = cm_tensor_elements(cm__t(g, parameter)).c[0];
             seen[parameter] = true;
             all += elements;
-            here += elements * part_of_parameter(g, s, &g->nodes[i]);
+            double here = elements * part_of_parameter(g, s, &g->nodes[i]);
+            s->here += here;
+            if (cm__is_expert(g, &g->nodes[i])) s->experts += here;
         }
-    return all > 0 ? here / all : 1;
+    s->here = all > 0 ? s->here / all : 1;
+    s->experts = all > 0 ? s->experts / all : 0;
 }
 
-static double updated(const cm_plan *p) { return 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__replicas(p) : 1)); }
+static void find_updated(cm__shards *s, const cm_plan *p)
+{
+    s->updated = 1.0 / ((p->pp > 1 ? p->pp : 1) * (p->zero ? cm__sharing(p, s->experts / s->here) : 1));
+    s->update = s->updated * s->here;
+}
 
 static const bool *split_of(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, const cm__shards *other)
 {
@@ -68,9 +76,9 @@ cm__shards cm__shards_new(cm__ctx *ctx, const cm_graph *g, const cm_plan *p, con
                     .routes_behind = p->async_experts,
                     .imbalance = p->expert_imbalance > 1 ? p->expert_imbalance : 1, .cp = p->cp > 1 ? p->cp : 1,
                     .sequence = p->sequence_parallel && p->tp > 1, .whole_experts = cm__whole_experts(p)};
-    s.here = cm__same_parameters(&s, other) ? other->here : parameters_here(ctx, g, &s);
-    s.updated = updated(p);
-    s.update = s.updated * s.here;
+    if (cm__same_parameters(&s, other)) s.here = other->here, s.experts = other->experts;
+    else find_parameters(ctx, g, &s);
+    find_updated(&s, p);
     return s;
 }
 
@@ -78,8 +86,7 @@ cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *li
 {
     cm__shards s = *like;
     if (!s.split || s.whole_experts != cm__whole_experts(p)) return cm__shards_new(ctx, g, p, NULL);
-    s.updated = updated(p);
-    s.update = s.updated * s.here;
+    find_updated(&s, p);
     return s;
 }
 

@@ -135,11 +135,10 @@ static double share(const stage *s, const cm__piece *x)
     const cm_tensor *t = cm__t(s->f->step, x->tensor);
     bool   expert = p->ep > 1 && of_experts(t);
     bool   whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
-    double experts = expert ? p->ep : 1, divided = whole ? 1 : p->tp,
-           here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] / experts / divided;
+    double here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] / (expert ? p->ep : 1) / (whole ? 1 : p->tp);
     bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && cm__gradients_wait(p, s->f->options.runtime);
     bool   shared = p->zero >= shared_from[role] && !waits;
-    return here / (shared ? cm__replicas(p) * (p->tp / divided) / experts : 1);
+    return here / (shared ? expert ? cm__expert_replicas(p) : cm__replicas(p) : 1);
 }
 
 /* With accumulation, gradients of earlier micro-batches exist before backward; Megatron-LM's gradient buffer always

@@ -45,7 +45,8 @@ void cm__gradients_find(cm__ctx *ctx, const cm__dispatch *d, const cm__timed *ti
     parts->n_gradients = l->n_gradients;
     for (int32_t i = 0; i < l->n_gradients; i++) {
         const cm__layer_gradient *x = &l->gradients[i];
-        parts->gradients[i] = (cm__gradient){.elements = x->elements, .done = done[x->producer], .part = x->part};
+        parts->gradients[i] = (cm__gradient){.elements = x->elements, .done = done[x->producer], .part = x->part,
+                                             .expert = x->expert};
     }
     cm__scratch_free(scratch);
 }
@@ -62,20 +63,21 @@ typedef struct bucket_times {
     int    next;
 } bucket_times;
 
-static double time_of(bucket_times *kept, const cm__channel *c, double bytes)
+static double time_of(bucket_times *kept, const cm__channel *c, bool expert, double bytes)
 {
     for (int i = 0; i < SIZES_KEPT; i++)
         if (kept->bytes[i] == bytes) return kept->time_s[i];
     int at = kept->next++ % SIZES_KEPT;
     kept->bytes[at] = bytes;
-    return kept->time_s[at] = cm__comm_time(c->fabric, c->operation, c->group, bytes * c->part);
+    return kept->time_s[at] = cm__comm_time(c->fabric, c->operation, expert ? c->experts : c->group,
+                                             bytes * c->part);
 }
 
 cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double stretch, const cm__channel *channel)
 {
     cm__sent     sent = {0};
-    bucket_times kept = {.next = 0}; /* no bucket has 0 bytes */
-    double   end = 0, bytes = 0, complete = 0, last = 0;
+    bucket_times kept[2] = {{.next = 0}}; /* no bucket has 0 bytes */
+    double       end = 0, bytes[2] = {0}, complete = 0, last = 0; /* [1]: of experts */
     for (int32_t i = 0; i < stage_parts; i++) end += stretch * backward_of(&parts->all[i]);
     double before = end; /* backward time of the parts up to `part` that still have to run */
     for (int32_t i = 0, part = -1; i <= parts->n_gradients; i++) {
@@ -86,14 +88,16 @@ cm__sent cm__buckets_send(const cm__parts *parts, int32_t stage_parts, double st
             for (part = 0; part < g->part; part++) before += stretch * backward_of(&parts->all[part]);
         }
         if (g) {
-            bytes += g->elements * parts->gradient_bytes;
+            bytes[g->expert] += g->elements * parts->gradient_bytes;
             complete = fmax(complete, end - before - (1 - g->done) * stretch * backward_of(&parts->all[part]));
         }
-        if (bytes < CM__BUCKET_BYTES && (g || bytes <= 0)) continue;
-        double time = time_of(&kept, channel, bytes);
-        last = fmax(last, complete) + time;
-        sent.time_s += time;
-        bytes = 0;
+        for (int of = 0; of < 2; of++) {
+            if (bytes[of] < CM__BUCKET_BYTES && (g || bytes[of] <= 0)) continue;
+            double time = time_of(&kept[of], channel, of, bytes[of]);
+            last = fmax(last, complete) + time;
+            sent.time_s += time;
+            bytes[of] = 0;
+        }
     }
     sent.after_s = fmin(fmax(0, last - end), sent.time_s);
     return sent;

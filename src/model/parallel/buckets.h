@@ -14,7 +14,8 @@ typedef struct cm__channel {
     const cm_fabric *fabric;
     cm__operation    operation;
     cm__group        group;
-    double           part; /* fraction of a bucket's bytes that is sent */
+    double           part;    /* fraction of a bucket's bytes that is sent */
+    cm__group        experts; /* the group that has the same experts; gradients of experts have buckets of their own */
 } cm__channel;
 
 typedef struct cm__sent {

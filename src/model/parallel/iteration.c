@@ -23,7 +23,7 @@ static double device_time(const cm__part *p)
 }
 
 typedef struct sums {
-    double device_s, host_s, comm_s, backward_s, parameters, frozen_bytes;
+    double device_s, host_s, comm_s, backward_s, parameters, experts, frozen_bytes;
 } sums;
 
 /* plan NULL: to balance stages, which FSDP does not change. */
@@ -34,6 +34,7 @@ static void add(sums *s, const cm__parts *parts, const cm__part *p, const cm_pla
     s->comm_s += p->forward_comm_s + p->backward_comm_s;
     s->backward_s += p->backward_s + p->backward_comm_s;
     s->parameters += p->parameters;
+    s->experts += p->experts;
     s->frozen_bytes += p->frozen_bytes;
 }
 
@@ -110,7 +111,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
         double time = stage_time(parts, &sum, plan->accumulate);
         st.sum_s += time;
         st.sum_comm_s += sum.comm_s;
-        st.parameters = fmax(st.parameters, sum.parameters);
+        if (sum.parameters > st.parameters) st.parameters = sum.parameters, st.experts = sum.experts;
         st.frozen_bytes = fmax(st.frozen_bytes, sum.frozen_bytes);
         st.exchange_bytes = s ? fmax(st.exchange_bytes, parts->all[first[s] - 1].boundary_bytes) : 0;
         st.host_s = fmax(st.host_s, sum.host_s);
@@ -158,12 +159,26 @@ static double exchange_time(const cm__stages *st, const cm_plan *p, const cm_fab
     return sent + cm__comm_time(fabric, CM__ALL_GATHER, spread_group(fabric, p->tp, 1), st->exchange_bytes);
 }
 
+/* Time to send a stage's parameters, of `each` bytes, and `others` bytes: experts to fewer devices than the rest. */
+static double all_of(const cm__stages *st, const cm__channel *c, double each, double others)
+{
+    double dense = (st->parameters - st->experts) * each + others;
+    return cm__comm_time(c->fabric, c->operation, c->group, dense * c->part) +
+           cm__comm_time(c->fabric, c->operation, c->experts, st->experts * each * c->part);
+}
+
+static double in_buckets(const cm__channel *c, cm__group group, double bytes)
+{
+    double buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
+    return buckets * cm__comm_time(c->fabric, c->operation, group, bytes / buckets * c->part);
+}
+
 /* All layers are alike. The part before them is sent last, and at least one bucket is not overlapped. */
 static cm__sent send_alike(const cm__parts *parts, const cm__stages *st, const cm__channel *channel)
 {
     double bytes = st->parameters * parts->gradient_bytes, buckets = fmax(1, floor(bytes / CM__BUCKET_BYTES));
-    double time = buckets * cm__comm_time(channel->fabric, channel->operation, channel->group,
-                                          bytes / buckets * channel->part);
+    double experts = st->experts * parts->gradient_bytes;
+    double time = in_buckets(channel, channel->group, bytes - experts) + in_buckets(channel, channel->experts, experts);
     double last = bytes > 0 ? fmin(1, st->first_parameters / st->parameters) : 1;
     return (cm__sent){time, fmax(fmax(last, 1 / buckets) * time, time - st->stretch * st->backward_s)};
 }
@@ -174,31 +189,38 @@ static cm__sent send_behind(const cm__parts *parts, const cm__stages *st, const 
                            : send_alike(parts, st, channel);
 }
 
+/* The devices that have the same weights as one, and those that have the same experts. */
+static cm__channel channel_of(const cm_plan *p, const cm_fabric *fabric, cm__operation operation, double part)
+{
+    int32_t apart = p->ep > 1 ? p->ep * (cm__whole_experts(p) ? 1 : p->tp) : p->tp;
+    return (cm__channel){fabric, operation, spread_group(fabric, cm__replicas(p), p->tp), part,
+                         spread_group(fabric, cm__expert_replicas(p), apart)};
+}
+
 cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
 {
     double    bytes = st->parameters * parts->gradient_bytes;
     double    host = p->pp > 1 ? parts->exchange_host_s : 0;
-    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host, .exchanges_behind = parts->exchanges_behind};
+    cm__waits w = {.exchange_s = exchange_time(st, p, fabric) + host, .exchanges_behind = parts->exchanges_behind,
+                   .renews_behind = parts->renews_behind};
     if (p->pp > 1 && parts->tied_parameters > 0) /* weights that the first and the last stage share */
         w.tied_s = cm__comm_time(fabric, CM__ALL_REDUCE, pair_of(p, fabric),
                                  parts->tied_parameters * parts->gradient_bytes);
     if (cm__replicas(p) < 2) return w;
-    cm__group       group = spread_group(fabric, cm__replicas(p), p->tp);
     cm__compression c = {p->gradient_bits, p->gradient_part, parts->compress_bytes_s};
     double          sent = cm__compressed_bytes(&c, bytes / parts->gradient_bytes * 4, parts->gradient_bytes * 8);
+    cm__channel     all = channel_of(p, fabric, CM__ALL_REDUCE, bytes > 0 ? sent / bytes : 1),
+                    shares = channel_of(p, fabric, CM__REDUCE_SCATTER, 1),
+                    weights = channel_of(p, fabric, CM__ALL_GATHER, 1);
     w.compress_s = cm__compression_time(&c, bytes);
-    w.reduce_s = cm__comm_time(fabric, CM__ALL_REDUCE, group, sent);
+    w.reduce_s = all_of(st, &all, parts->gradient_bytes, 0);
     if (p->asynchronous) /* equation (4) of Xie et al. 2024: send gradients to a server, receive its weights */
         w.reduce_s = cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), sent) +
                      cm__comm_time(fabric, CM__POINT_TO_POINT, pair_of(p, fabric), bytes);
-    w.scatter_s = cm__comm_time(fabric, CM__REDUCE_SCATTER, group, bytes);
-    w.gather_s = cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes + st->frozen_bytes);
-    w.renew_s = st->frozen_bytes > 0
-                ? cm__comm_time(fabric, CM__ALL_GATHER, group, st->parameters * parts->weight_bytes)
-                                     : w.gather_s;
+    w.scatter_s = all_of(st, &shares, parts->gradient_bytes, 0);
+    w.gather_s = all_of(st, &weights, parts->weight_bytes, st->frozen_bytes);
+    w.renew_s = st->frozen_bytes > 0 ? all_of(st, &weights, parts->weight_bytes, 0) : w.gather_s;
     w.again_s = parts->gathers_again ? w.gather_s : 0;
-    cm__channel all = {fabric, CM__ALL_REDUCE, group, bytes > 0 ? sent / bytes : 1},
-                shares = {fabric, CM__REDUCE_SCATTER, group, 1};
     w.reduced = p->asynchronous ? (cm__sent){w.reduce_s, fmax(0, w.reduce_s - st->stretch * st->backward_s)}
                                 : send_behind(parts, st, &all);
     w.scattered = send_behind(parts, st, &shares);
@@ -206,6 +228,14 @@ cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_p
 }
 
 /* ---- iteration -------------------------------------------------------------------------------------------------- */
+
+/* Megatron Core gathers new weights layer by layer while the first micro-batch's forward runs (Megatron-Bridge,
+   docs/performance-guide.md: "overlaps parameter AllGathers with the forward computation of the first micro-batch"). */
+static double renewed_behind(const cm__stages *st, const cm__waits *w)
+{
+    double forward = fmax(0, st->longest_s - st->backward_s);
+    return w->renews_behind ? fmin(w->renew_s * (1 - 1 / fmax(1, st->parts)), forward) : 0;
+}
 
 /* ZeRO reduce-scatters the gradients and gathers the new weights after the update. ZeRO 3 gathers weights in every
    pass, and only the last gather is not overlapped. A reentrant checkpoint around an FSDP unit frees the weights after
@@ -219,6 +249,7 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
     if (p->zero < 3) {
         it->data_s = (behind ? sent->time_s : once) + (p->zero ? w->renew_s : w->compress_s);
         it->hidden_s = behind ? sent->time_s - sent->after_s : 0;
+        if (p->zero && p->overlap) it->hidden_s += renewed_behind(st, w);
         return;
     }
     it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
@@ -234,6 +265,12 @@ static double exchanges(const cm__waits *w, const cm_plan *p)
     return 2.0 * ((behind ? 0 : (double)p->accumulate * p->interleave) + p->pp - 1);
 }
 
+/* Among how many devices the update of a stage is divided. */
+static double updating(const cm__stages *st, const cm_plan *p)
+{
+    return p->zero ? cm__sharing(p, st->parameters > 0 ? st->experts / st->parameters : 0) : 1;
+}
+
 cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     double        pieces = p->interleave, count = p->accumulate;
@@ -241,9 +278,9 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .bubble_s = (st->sum_s - st->longest_s) / pieces,
                         .tensor_s = count * st->longest_comm_s,
                         .pipeline_s = w->exchange_s * exchanges(w, p),
-                        .update_s = st->update_s / (p->zero ? cm__replicas(p) : 1)};
+                        .update_s = st->update_s / updating(st, p)};
     add_gradients(&it, st, w, p, late);
-    if (p->offload_optimizer) it.offload_s = st->offload_update_s / (p->zero ? cm__replicas(p) : 1);
+    if (p->offload_optimizer) it.offload_s = st->offload_update_s / updating(st, p);
     double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
     it.offload_s += count * fmax(0, moved - st->longest_s); /* overlapped with compute */
     it.data_s += w->tied_s;

@@ -16,7 +16,7 @@ typedef struct cm__stages {
     /* of the slowest stage; busy_s: without communication and waiting for the host */
     double backward_s, busy_s;
     double sum_comm_s, longest_comm_s; /* tensor-parallel communication within sum_s and longest_s */
-    double parameters, host_s;         /* of the stage with most parameters */
+    double parameters, experts, host_s; /* of the stage with most parameters; experts: as in cm__part */
     double frozen_bytes;               /* of the stage with most: of parameters that are not trained */
     double exchange_bytes;             /* per device, between two stages, one way; 0: no pipeline */
     double update_s, update_host_s;    /* time to update the stage's parameters without ZeRO */
@@ -35,6 +35,7 @@ typedef struct cm__waits {
     bool   exchanges_behind;                /* if stages have several chunks, another one computes meanwhile */
     double reduce_s, scatter_s, gather_s, again_s;   /* of all gradients or weights, among replicas */
     double renew_s;                         /* gather of the weights that an update has changed */
+    bool   renews_behind;                   /* with --overlap, while the first micro-batch's forward runs */
     double tied_s;                          /* all-reduce of weights that the first and the last stage share */
     double compress_s;                      /* to compress and decompress gradients */
     cm__sent reduced, scattered;            /* in buckets while backward runs */

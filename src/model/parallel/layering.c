@@ -13,9 +13,14 @@ static bool divides(const cm_graph *g, const cm__shards *s, const cm_node *n)
     return s->tp > 1 && (cm__division_of(g, n, s->split) != CM__WHOLE || cm__is_table(n));
 }
 
+static bool has_shared_experts(const cm_graph *g, const cm__shards *s, const cm_node *n)
+{
+    return s->ep > 1 && cm__is_expert(g, n);
+}
+
 static double elements_here(const cm_graph *g, const cm__shards *s, const cm_node *n, int32_t parameter)
 {
-    bool   expert = s->ep > 1 && cm__is_expert(g, n), divided = divides(g, s, n) && !(expert && s->whole_experts);
+    bool   expert = has_shared_experts(g, s, n), divided = divides(g, s, n) && !(expert && s->whole_experts);
     double here = cm_tensor_elements(cm__t(g, parameter)).c[0] / (divided ? s->tp : 1);
     return expert ? here / s->ep : here;
 }
@@ -25,6 +30,7 @@ typedef struct owning {
     cm__layering   *l;
     int32_t        *owner;     /* per tensor: index of the first part that reads it, plus 1 */
     double         *on_device; /* per tensor: elements that this device has */
+    bool           *expert;    /* per tensor: of experts that devices share */
     double          alone;     /* 1: trained modules among frozen ones are one unit each */
 } owning;
 
@@ -38,30 +44,33 @@ static void add_parameter(owning *o, int32_t parameter, int32_t part, double her
     } else if (!o->owner[parameter]) {
         o->owner[parameter] = part + 1;
         p->trained += o->on_device[parameter] = here;
+        p->experts += o->expert[parameter] ? here : 0;
         p->units += o->alone;
         o->l->all_parameters += here;
         o->l->weight_bytes = (double)cm_dtype_size(x->dtype);
     } else if (o->owner[parameter] != part + 1) o->l->tied_parameters += here;
 }
 
-/* Returns, per tensor, the elements of a parameter that this device has. */
-static const double *add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
+static owning add_parameters(cm__ctx *ctx, const cm_graph *g, const cm__shards *s, cm__layering *l)
 {
     size_t tensors = (size_t)g->n_tensors + 1;
     l->parameters = cm__alloc_array(ctx, (size_t)l->count, sizeof *l->parameters);
     owning o = {.g = g, .l = l, .owner = cm__alloc_array(ctx, tensors, sizeof *o.owner),
                 .on_device = cm__alloc_array(ctx, tensors, sizeof *o.on_device),
+                .expert = cm__alloc_array(ctx, tensors, sizeof *o.expert),
                 .alone = g->tuned && !g->joined_adapters};
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         for (int32_t j = 0; n->phase == CM_FORWARD && j < n->n_inputs; j++) {
             int32_t parameter = cm__parameter_read(g, n, j);
-            if (parameter >= 0) add_parameter(&o, parameter, l->part[i], elements_here(g, s, n, parameter));
+            if (parameter < 0) continue;
+            if (!o.owner[parameter]) o.expert[parameter] = has_shared_experts(g, s, n);
+            add_parameter(&o, parameter, l->part[i], elements_here(g, s, n, parameter));
         }
     }
     for (int32_t t = 0; t < g->n_tensors; t++)
         l->tensors += cm__t(g, t)->role == CM_ROLE_PARAMETER && !cm__t(g, t)->frozen;
-    return o.on_device;
+    return o;
 }
 
 /* Those of another plan that gives a device the same parts of them. */
@@ -74,8 +83,9 @@ static void take_parameters(cm__layering *l, const cm__layering *other)
     l->tensors = other->tensors;
 }
 
-static void add_gradients(cm__ctx *ctx, const cm_graph *g, const double *on_device, cm__layering *l)
+static void add_gradients(cm__ctx *ctx, const owning *o, cm__layering *l)
 {
+    const cm_graph *g = o->g;
     int32_t at = g->n_nodes - 1;
     while (at >= 0 && g->nodes[at].op != CM_OP_UPDATE) at--;
     if (at < 0) return;
@@ -84,9 +94,11 @@ static void add_gradients(cm__ctx *ctx, const cm_graph *g, const double *on_devi
     for (int32_t i = update->n_inputs - 1; i > 0; i--) {
         const cm_tensor *gradient = cm__t(g, update->inputs[i]);
         if (gradient->role != CM_ROLE_PARAMETER_GRADIENT || gradient->producer < 0) continue;
-        l->gradients[l->n_gradients++] = (cm__layer_gradient){.elements = on_device[update->inputs[i - 1]],
+        int32_t parameter = update->inputs[i - 1];
+        l->gradients[l->n_gradients++] = (cm__layer_gradient){.elements = o->on_device[parameter],
                                                               .producer = gradient->producer,
-                                                              .part = l->part[gradient->producer]};
+                                                              .part = l->part[gradient->producer],
+                                                              .expert = o->expert[parameter]};
     }
 }
 
@@ -339,8 +351,8 @@ cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispat
     l->twins = calls->twins;
     if (other && l->twins && cm__same_parameters(s, other->shards)) take_parameters(l, other);
     else {
-        const double *on_device = add_parameters(ctx, g, s, l);
-        if (!l->twins) add_gradients(ctx, g, on_device, l);
+        owning o = add_parameters(ctx, g, s, l);
+        if (!l->twins) add_gradients(ctx, &o, l);
     }
     if (!other) add_boundaries(ctx, g, l);
     else l->boundaries = other->boundaries, l->n_boundaries = other->n_boundaries;

@@ -33,10 +33,12 @@ typedef struct cm__layer_sum {
 typedef struct cm__layer_gradient {
     double  elements;
     int32_t producer, part;
+    bool    expert; /* of experts that devices share */
 } cm__layer_gradient;
 
 typedef struct cm__layer_parameters {
-    double trained, frozen_bytes, units; /* units: modules that FSDP gathers by themselves */
+    /* experts: those of `trained` that belong to shared experts; units: modules that FSDP gathers by themselves */
+    double trained, experts, frozen_bytes, units;
 } cm__layer_parameters;
 
 typedef struct cm__layering {

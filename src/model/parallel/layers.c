@@ -79,6 +79,7 @@ void cm__parts_add_parameters(cm__making *k)
     const cm__layering *l = k->layering;
     for (int32_t i = 0; i < l->count; i++) {
         k->parts->all[i].parameters = l->parameters[i].trained;
+        k->parts->all[i].experts = l->parameters[i].experts;
         k->parts->all[i].frozen_bytes = l->parameters[i].frozen_bytes;
         k->parts->all[i].units = l->parameters[i].units;
     }
@@ -170,7 +171,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
     cm__parts_add_boundaries(&k);
     add_kept(&k);
-    parts.exchanges_behind = cm__is_megatron_core(m->runtime, m->graph->software);
+    parts.exchanges_behind = parts.renews_behind = cm__is_megatron_core(m->runtime, m->graph->software);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;

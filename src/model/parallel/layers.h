@@ -14,7 +14,7 @@ typedef struct cm__part {
     double forward_s, backward_s;           /* device time without communication */
     double forward_comm_s, backward_comm_s; /* tensor-parallel communication, which the device waits for */
     double host_s;                          /* time to launch all kernels, and to wait for a loss */
-    double parameters;                      /* trained, on this device */
+    double parameters, experts;             /* trained, on this device; those of experts that devices share */
     double frozen_bytes;                    /* of parameters that are not trained, likewise */
     double boundary_bytes;                  /* activations that the next part reads */
     double launches, forward_launches;
@@ -25,6 +25,7 @@ typedef struct cm__part {
 typedef struct cm__gradient {
     double  elements, done;
     int32_t part;
+    bool    expert; /* of experts that devices share */
 } cm__gradient;
 
 typedef struct cm__parts {
@@ -32,6 +33,7 @@ typedef struct cm__parts {
     cm__gradient *gradients; /* in the order in which they are sent: the last parameter's first */
     int32_t       count, n_gradients;
     bool      exchanges_behind;        /* model chunks exchange activations while others compute */
+    bool      renews_behind;           /* forward of the next step runs while new weights are gathered */
     double    exchange_host_s;         /* host time per exchange between stages, during which the device waits */
     double    update_s, update_host_s; /* of `updated` parameters; of all */
     double    updated;

@@ -8,52 +8,55 @@
 #define HIDDEN 256
 #define INNER  512
 
-typedef struct counted {
-    double copied;     /* bytes of copies */
-    int    clipped;    /* kernels that clamp */
-    int    kernels;    /* of biases and clamps in all */
-} counted;
-
-static counted count(const cm_graph *step, const cm__dispatch *d)
+/* Elements that the kernels of a variant cover, among those of biases and clamps; "": of all kernels. */
+static double covered(const cm_graph *step, const cm__dispatch *d, const char *variant, const char *dtype)
 {
-    counted c = {0};
+    double sum = 0;
     for (int32_t k = 0; k < d->n_of; k++) {
         const cm__sized_call *call = &d->calls[d->of[k]];
-        if (!cm__expert_plain(d, &step->nodes[d->node[k]])) continue;
-        c.kernels++;
-        c.clipped += strcmp(call->variant, "clip") == 0;
-        if (strcmp(call->variant, "copy") == 0) c.copied += 8 * cm__poly_at(&call->sizes[CM__ELEMENTWISE_INNER], 1);
+        bool                  named = !*variant || (!strcmp(call->variant, variant) && !strcmp(call->dtype, dtype));
+        if (!named || !cm__expert_plain(d, &step->nodes[d->node[k]])) continue;
+        int    sizes = call->op == CM__CALL_REDUCE ? 3 : 2;
+        double elements = 1;
+        for (int i = 0; i < sizes; i++) elements *= cm__poly_at(&call->sizes[i], 1);
+        sum += elements;
     }
-    return c;
+    return sum;
 }
 
-/* Bytes per row and number of the hidden width for the bias of the second product. Probabilities of fp32 make fp32
-   products: b * p (4), its sum with t (2 + 4 + 4), the concatenation (4 + 4), a cast (4 + 2); in backward two casts
-   (2 + 4, 4 + 2), two products with their sums (4 + 4 + 4 each) and a concatenation (2 + 2). With probabilities in 16
-   bits: 2, 2 + 2 + 2 and 2 + 2; in backward 2 + 2 + 2 twice, and 2 + 2. Two clamped halves of the inner width are
-   concatenated, and their gradients too: 2 + 2 each. */
+/* t + b * p of the second product and a concatenation; in backward g * p, g * b, the sum of each, and a concatenation.
+   Probabilities in fp32 (DeepEP, HybridEP) make fp32 products, and three casts. Two halves of the inner width are
+   clamped and concatenated; their gradients compare them with one and with two limits. */
 static void biases_are_plain_operators(void **state)
 {
     (void)state;
     static const struct {
         int32_t      software;
         cm_precision precision;
-        double       bias;
-    } cases[] = {{0, CM_PRECISION_FP16, 28 + 40}, {2025, CM_PRECISION_FP16, 12 + 16},
-                 {2025, CM_PRECISION_FP8, 12 + 16}};
-    const double rows = TOKENS * TOP_K;
+        bool         wide;
+    } cases[] = {{0, CM_PRECISION_FP16, true}, {2025, CM_PRECISION_FP16, false}, {2025, CM_PRECISION_FP8, false}};
+    const double outer = TOKENS * TOP_K * HIDDEN, inner = TOKENS * TOP_K * INNER;
     cm__ctx     *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of("gpt-oss:layers=1,hidden=256,heads=4,kv_heads=4,head_dim=64,ffn=512,seq=64,vocab=512,"
                              "experts=8,top_k=2", CM_RECOMPUTE_NONE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool wide = cases[i].wide;
         step->software = cases[i].software;
         step->precision = cases[i].precision;
         cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON,
                                              &(cm_plan){.tp = 1, .ep = 4, .cp = 1}, false);
-        counted c = count(step, d);
-        is(c.copied, rows * HIDDEN * cases[i].bias + 2 * 2 * rows * INNER * (2 + 2));
-        assert_int_equal(c.clipped, 2);
+        is(covered(step, d, "clip:part", "bf16"), (2 + 3) * inner);
+        is(covered(step, d, "where", "fp32"), 2 * inner);
+        is(covered(step, d, "cat", "bf16"), (2 + 2) * inner + (wide ? 1 : 2) * outer);
+        is(covered(step, d, "cat", "fp32"), wide ? outer : 0);
+        is(covered(step, d, "add", wide ? "bf16+fp32>fp32" : "bf16"), outer);
+        is(covered(step, d, "mul:col", "bf16"), wide ? 0 : 2 * outer);
+        is(covered(step, d, "mul:col", "bf16+fp32>fp32"), wide ? outer : 0);
+        is(covered(step, d, "mul:row", wide ? "bf16+fp32>fp32" : "bf16"), outer);
+        is(covered(step, d, "sum", wide ? "fp32" : "bf16"), 2 * outer);
+        is(covered(step, d, "copy", "fp32>bf16"), wide ? 2 * outer : 0);
+        is(covered(step, d, "copy", "bf16>fp32"), wide ? outer : 0);
     }
     cm_graph_free(step);
     cm__ctx_free(ctx);
@@ -70,7 +73,7 @@ static void eight_bits_join_them(void **state)
     step->precision = CM_PRECISION_FP8;
     cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON,
                                          &(cm_plan){.tp = 1, .ep = 4, .cp = 1}, false);
-    assert_int_equal(count(step, d).kernels, 0);
+    is(covered(step, d, "", ""), 0);
     cm_graph_free(step);
     cm__ctx_free(ctx);
 }

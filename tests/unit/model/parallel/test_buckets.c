@@ -25,6 +25,10 @@ static void buckets(void **state)
     is(cm__buckets_send(&parts, 3, 1, &channel).after_s, 0); /* half a second is enough to overlap everything */
     is(cm__buckets_send(&parts, 3, 0, &channel).after_s, sent.time_s); /* nothing to overlap with */
     is(cm__buckets_send(&parts, 2, 1, &channel).time_s, second + last); /* a first stage with two parts */
+    gradients[1].expert = true; /* experts have buckets of their own, which fewer devices exchange */
+    channel.experts = (cm__group){2, 2};
+    is(cm__buckets_send(&parts, 3, 1, &channel).time_s,
+       first + cm__comm_time(f, CM__ALL_REDUCE, channel.experts, 40 * MIB) + last);
     cm_fabric_free(f);
     cm_device_free(d);
 }

@@ -35,6 +35,13 @@ static void replicas(void **state)
     plan = (cm_plan){.tp = 1, .pp = 1, .dp = 4, .interleave = 1, .accumulate = 2, .zero = 1};
     is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4);         /* each device updates a quarter */
     is(cm__iterate(&st, &w, &plan, false).step_s, 2 * 3 + 0.05 + 0.4 + 1.0 / 4); /* and gathers the other quarters */
+    w.renews_behind = true; /* Megatron Core gathers behind forward, all but one of ten parts; that lasts 1 s */
+    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.9 + 1.0 / 4);
+    plan.overlap = true;
+    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.05 + 0.4 / 10 + 1.0 / 4);
+    w.renew_s = 2;
+    is(cm__iterate(&st, &w, &plan, true).step_s, 2 * 3 + 0.05 + (2 - 1) + 1.0 / 4);
+    plan.overlap = false;
     plan.zero = 3;
     double sums = 2 * (0.5 + 2 * 0.4);
     is(cm__iterate(&st, &w, &plan, true).data_s, sums);
@@ -55,6 +62,31 @@ static void frozen(void **state)
     cm__stages tuned = {.parameters = 1e6, .frozen_bytes = 1e11}, whole = {.parameters = 1e6};
     is(cm__waits_new(&parts, &tuned, &plan, f).renew_s, cm__waits_new(&parts, &whole, &plan, f).gather_s);
     assert_true(cm__waits_new(&parts, &tuned, &plan, f).gather_s > 100 * cm__waits_new(&parts, &whole, &plan, f).gather_s);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+/* Of 8 replicas with --ep 4 only two have the same experts: these exchange and update them. */
+static void experts(void **state)
+{
+    (void)state;
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm__part   all[3] = {{0}};
+    cm__parts  parts = {.all = all, .count = 3, .weight_bytes = 2, .gradient_bytes = 4};
+    cm_plan    plan = {.tp = 1, .cp = 1, .pp = 1, .dp = 8, .ep = 4, .interleave = 1, .accumulate = 1, .zero = 1};
+    cm__stages st = {.parameters = 4e9, .experts = 3e9, .update_s = 1};
+    cm__group  eight = {8, 8}, two = {2, 2};
+    cm__waits  w = cm__waits_new(&parts, &st, &plan, f);
+    is(w.scatter_s, cm__comm_time(f, CM__REDUCE_SCATTER, eight, 4e9) + cm__comm_time(f, CM__REDUCE_SCATTER, two, 12e9));
+    is(w.gather_s, cm__comm_time(f, CM__ALL_GATHER, eight, 2e9) + cm__comm_time(f, CM__ALL_GATHER, two, 6e9));
+    is(cm__iterate(&st, &w, &plan, true).update_s, 0.25 / 8 + 0.75 / 2);
+    plan.zero = 0;
+    is(cm__iterate(&st, &w, &plan, true).update_s, 1);
+    plan = (cm_plan){.tp = 4, .cp = 1, .pp = 1, .dp = 2, .ep = 8, .interleave = 1, .accumulate = 1, .zero = 1};
+    w = cm__waits_new(&parts, &st, &plan, f); /* every device has whole experts of its own */
+    is(w.scatter_s, cm__comm_time(f, CM__REDUCE_SCATTER, (cm__group){2, 2}, 4e9));
+    is(cm__iterate(&st, &w, &plan, true).update_s, 0.25 / 2 + 0.75);
     cm_fabric_free(f);
     cm_device_free(d);
 }
@@ -100,6 +132,7 @@ int main(void)
         cmocka_unit_test(replicas),
         cmocka_unit_test(dealt),
         cmocka_unit_test(frozen),
+        cmocka_unit_test(experts),
         cmocka_unit_test(gathered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
