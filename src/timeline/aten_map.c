@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/transposed.h"
 #include "timeline/aten.h"
 
 #define READ 2
-#define BLOCK_MOST (1 << 21) /* as in walk.c */
 
 /* The dimensions over which a kernel iterates, the innermost first, joined where all strides allow it. */
 typedef struct walk {
@@ -127,20 +127,24 @@ static int32_t apart_in_rows(const walk *w)
     return found;
 }
 
-/* Rows of a transposed block; 0: it is no transposition of blocks that fit into a cache. */
-static int64_t turned_rows(const walk *w)
+/* Whether an operand consists of transposed blocks. */
+static bool is_transposed(const walk *w, const char *function, const char *dtype, cm__transposed *t)
 {
     int32_t k = apart_in_rows(w);
-    int64_t between = 1;
-    if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return 0;
-    for (int32_t i = 1; i < w->dims; i++)
-        if (w->read[k][i] > 0 && w->read[k][i] < w->read[k][0]) between *= w->size[i];
-    return between == w->read[k][0] && between * w->size[0] <= BLOCK_MOST ? between : 0;
+    bool    copies = strcmp(function, "copy") == 0;
+    if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return false;
+    cm__call typed = {.op = CM__CALL_ELEMENTWISE};
+    cm__join(typed.dtype, sizeof typed.dtype, dtype, NULL);
+    *t = (cm__transposed){1, w->size[0], 1, cm__call_element(&typed, k), copies,
+                          !copies && w->operands == 1};
+    for (int32_t i = 1; i < w->dims; i++) *(w->read[k][i] < w->read[k][0] ? &t->apart : &t->blocks) *= w->size[i];
+    return t->apart == w->read[k][0];
 }
 
-static const char *form_of(const walk *w)
+/* t: NULL if no operand is transposed. */
+static const char *form_of(const walk *w, const cm__transposed *t)
 {
-    if (turned_rows(w)) return ":turned";
+    if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? ":turned" : ":strided";
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
     int32_t spread = -1;
     for (int32_t k = 0; k < w->operands; k++) {
@@ -156,12 +160,15 @@ static const char *form_of(const walk *w)
 
 static void call(cm__traced_op *a, const char *function, const char *dtype, const walk *w)
 {
-    char        variant[CM__CALL_TEXT];
-    const char *form = form_of(w);
-    int64_t     elements = cm__traced_product(w->size, w->dims), inner = w->dims ? w->size[0] : 1,
-            rows = turned_rows(w);
+    char              variant[CM__CALL_TEXT];
+    cm__transposed    t;
+    bool              across = is_transposed(w, function, dtype, &t);
+    cm__transposed_as as = across ? cm__transposed_form(&t) : CM__TRANSPOSED_STRIDED;
+    const char       *form = form_of(w, across ? &t : NULL);
+    int64_t           elements = cm__traced_product(w->size, w->dims), inner = w->dims ? w->size[0] : 1;
     if (!*form) inner = elements;
-    if (rows) inner = elements / rows;
+    if (as != CM__TRANSPOSED_STRIDED)
+        inner = elements / (as == CM__TRANSPOSED_TURNED ? t.apart : CM__TRANSPOSED_ROWS);
     cm__join(variant, sizeof variant, function, form, NULL);
     cm__call *c = cm__traced_call(a, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, dtype);
     c->sizes[CM__ELEMENTWISE_INNER] = inner;

@@ -8,17 +8,21 @@
  *     ""                one contiguous run: the fast kernel
  *     :row :col :plane  an operand is broadcast along rows, columns or planes
  *     :part             operands have contiguous rows with gaps between them
- *     :turned           an operand is transposed within blocks that fit into a cache: as many matrices of columns
+ *     :turned           an operand is transposed within blocks, and its cache lines are used before they are evicted
  *     :strided          an operand is not contiguous within rows in another way
+ *
+ * src/device/transposed.c decides between the last two.
  */
 #include <string.h>
 #include "base/text.h"
+#include "device/transposed.h"
 #include "model/dispatch/rules.h"
 
 #define READ 3
 
 typedef struct walk {
     int32_t dims, operands;
+    double  bytes[READ]; /* per element of an operand */
     int64_t size[CM__RANK_MAX], result[CM__RANK_MAX], read[READ][CM__RANK_MAX];
     cm_poly elements[CM__RANK_MAX];
 } walk;
@@ -67,7 +71,8 @@ static walk walk_of(cm__dispatch *d, const cm_tensor *shape, const int64_t *resu
     int64_t strides[READ][CM__RANK_MAX];
     int32_t order[CM__RANK_MAX], n = order_of(shape, result, order);
     for (int32_t i = 0; i < count && w.operands < READ; i++)
-        if (read[i] >= 0 && over(d, read[i], shape, strides[w.operands])) w.operands++;
+        if (read[i] >= 0 && over(d, read[i], shape, strides[w.operands]))
+            w.bytes[w.operands++] = (double)cm_dtype_size(cm__t(d->g, read[i])->dtype);
     for (int32_t i = 0; i < n; i++) {
         cm_dim  dim = shape->dims[order[i]];
         int64_t size = cm__strides_size(dim), here[READ];
@@ -119,22 +124,25 @@ static bool is_between(const walk *w, int32_t operand, int32_t dim)
     return w->read[operand][dim] > 0 && w->read[operand][dim] < w->read[operand][0];
 }
 
-#define BLOCK_MOST (1 << 21) /* elements of a transposed block that stay in the cache until all of a line is read */
-
-/* A transposition of blocks: the elements between neighbours in a row are other rows of the same block. */
-static bool is_turned(const walk *w)
+/* Whether an operand consists of transposed blocks: the elements between neighbours in a row are other rows of the same
+   block. */
+static bool is_transposed(const walk *w, const char *function, cm__transposed *t)
 {
     int32_t k = apart_in_rows(w);
     int64_t between = 1;
+    bool    copies = strcmp(function, "copy") == 0;
     if (k < 0 || w->result[0] != 1) return false;
-    for (int32_t i = 1; i < w->dims; i++)
-        if (is_between(w, k, i)) between *= w->size[i];
-    return between == w->read[k][0] && between * w->size[0] <= BLOCK_MOST;
+    *t = (cm__transposed){.row = w->size[0], .blocks = 1, .bytes = w->bytes[k], .copies = copies,
+                          .alone = !copies && w->operands == 1};
+    for (int32_t i = 1; i < w->dims; i++) *(is_between(w, k, i) ? &between : &t->blocks) *= w->size[i];
+    t->apart = between;
+    return between == w->read[k][0];
 }
 
-static const char *form_of(const walk *w)
+/* t: NULL if no operand is transposed. */
+static const char *form_of(const walk *w, const cm__transposed *t)
 {
-    if (is_turned(w)) return ":turned";
+    if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? ":turned" : ":strided";
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
     int32_t broadcast = -1;
     for (int32_t k = 0; k < w->operands; k++) {
@@ -149,28 +157,35 @@ static const char *form_of(const walk *w)
     return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 
-/* Rows of a block, and all elements of a row in all blocks. */
-static void turned_sizes(const walk *w, cm_poly *rows, cm_poly *columns)
+/* Replaces the sizes of a call with a transposed operand by those of the rows that time it. */
+static void transposed_sizes(const walk *w, const cm__transposed *t, cm_poly *outer, cm_poly *inner)
 {
-    int32_t k = apart_in_rows(w);
-    *rows = *columns = cm__poly_const(1);
+    int32_t           k = apart_in_rows(w);
+    cm__transposed_as as = cm__transposed_form(t);
+    if (as == CM__TRANSPOSED_STRIDED) return;
+    *outer = *inner = cm__poly_const(1);
     for (int32_t i = 0; i < w->dims; i++) {
-        cm_poly *into = is_between(w, k, i) ? rows : columns;
+        cm_poly *into = as == CM__TRANSPOSED_TURNED && is_between(w, k, i) ? outer : inner;
         *into = cm__poly_mul(*into, w->elements[i]);
     }
+    if (as == CM__TRANSPOSED_TURNED) return;
+    *outer = cm__poly_const(CM__TRANSPOSED_ROWS);
+    *inner = cm__poly_scale(*inner, 1.0 / CM__TRANSPOSED_ROWS);
 }
 
 static void call(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w)
 {
-    char        variant[CM__CALL_TEXT];
-    const char *form = form_of(w);
-    cm_poly     inner = w->dims ? w->elements[0] : cm__poly_const(1), outer = cm__poly_const(1);
+    char           variant[CM__CALL_TEXT];
+    cm__transposed t;
+    bool           across = is_transposed(w, m->function, &t);
+    const char    *form = form_of(w, across ? &t : NULL);
+    cm_poly        inner = w->dims ? w->elements[0] : cm__poly_const(1), outer = cm__poly_const(1);
     for (int32_t i = 1; i < w->dims; i++) outer = cm__poly_mul(outer, w->elements[i]);
     if (!*form) {
         inner = cm__poly_mul(inner, outer);
         outer = cm__poly_const(1);
     }
-    if (strcmp(form, ":turned") == 0) turned_sizes(w, &outer, &inner);
+    if (across) transposed_sizes(w, &t, &outer, &inner);
     cm__join(variant, sizeof variant, m->function, form, NULL);
     cm__call_map(d, node, variant, m->a, m->b, m->type, outer, inner);
 }

@@ -71,6 +71,8 @@ static const struct {
     {"aten::gelu", ARGS("[4,8],[]", BF ",\"\"", "[8,1]", "\"\",\"tanh\""), "elementwise forward gelu_tanh bf16 1,32"},
     {"aten::copy_", ARGS("[4,8],[4,8]", FP "," BF, "[8,1],[8,1]", ""), "elementwise forward copy bf16>fp32 1,32"},
     {"aten::copy_", ARGS("[4,8],[4,8]", BF "," BF, "[8,1],[1,4]", ""), "elementwise forward copy:turned bf16 4,8"},
+    {"aten::copy_", ARGS("[2,64,1024],[2,64,1024]", BF "," BF, "[65536,1024,1],[65536,1,64]", ""),
+     "elementwise forward copy:strided bf16 8192,16"},
     {"aten::copy_", ARGS("[4,8],[4,8]", BF "," BF, "[8,1],[16,1]", ""), "elementwise forward copy:part bf16 4,8"},
     {"aten::zero_", ARGS("[4,8]", FP, "[8,1]", ""), "elementwise forward fill fp32 1,32"},
     {"aten::cat", ARGS("[[2,1,8],[2,3,8]],[]", "\"TensorList\",\"Scalar\"", "[[8,8,1],[24,8,1]],[]", "\"\",\"1\""),

@@ -44,9 +44,18 @@ static void biases(void **state)
     calls("input x 3 8 8\nconv 4 1\n", CM_LAYOUT_NHWC, "elementwise forward add:row fp32 128,4");
 }
 
+/* A layer norm copies transposed rows. Of 16 x 1,024 numbers, neighbours are 64 bytes apart and share cache lines: blocks of
+   16 rows. Of 64 x 1,024 numbers, each one is in a line of its own: a matrix with as many elements, 2 x 65,536 / 8,192. */
+static void transposed(void **state)
+{
+    (void)state;
+    calls("input x 1024 16\ntranspose 0 2 1\nln\n", CM_LAYOUT_AUTO, "elementwise forward copy:turned fp32 16,2048");
+    calls("input x 1024 64\ntranspose 0 2 1\nln\n", CM_LAYOUT_AUTO, "elementwise forward copy:strided fp32 8192,16");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_run), cmocka_unit_test(broadcast),
-                                       cmocka_unit_test(biases)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(one_run), cmocka_unit_test(broadcast), cmocka_unit_test(biases),
+                                       cmocka_unit_test(transposed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -466,6 +466,25 @@ TEST(convolutions_of_recorded_steps)
     cm_device_free(h200);
 }
 
+/* Transposed operands in steps that gave no rows (eager-p.jsonl.xz): copies of CaiT m36's scores, a sum of
+   EfficientNet-B6. The calls are those of src/device/transposed.c. */
+TEST(calls_of_recorded_steps)
+{
+    static const struct {
+        const char *call;
+        double      measured_us;
+    } cases[] = {
+        {"elementwise forward copy:turned bf16 16,1327104", 75.3},
+        {"elementwise forward copy:turned fp32 16,1327104", 100.8},
+        {"elementwise forward add:strided fp16 8192,16335", 911},
+    };
+    cm_device *d;
+    assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        near(time_on(d, NULL, CM_RUNTIME_TORCH_EAGER, cases[i].call).time_s, cases[i].measured_us * 1e-6, 0.3);
+    cm_device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -477,6 +496,7 @@ int main(void)
         cmocka_unit_test(interpolated_times_are_transferred),
         cmocka_unit_test(own_rows_come_first),
         cmocka_unit_test(own_rows_correct_larger_tables),
+        cmocka_unit_test(calls_of_recorded_steps),
         cmocka_unit_test(lower_bounds_are_below_times),
         cmocka_unit_test(kept_times_are_the_same),
         cmocka_unit_test(kept_times_are_the_same),
