@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""rows.py PROGRAM TABLES.json MEASURED.jsonl[.xz]:CAPTURES... -o NEW.json [--most N]
+"""rows.py PROGRAM TABLES.json MEASURED.jsonl[.xz]:CAPTURES... -o NEW.json [--most N] [--without OP...]
 
 Makes rows of kernel tables from steps that measure.py recorded: the time of a call where it runs, among the calls before
 and after it. PROGRAM predicts each step with --ops. Operators of the profiler and predicted calls are joined by their
 shapes; a shape that belongs to several calls, or to another number of them, is left out. A row that PROGRAM already
 predicts to 4 %, or that it has, is not written. With --most, only the N rows are written without which the steps are predicted worst: what
 their calls are off by, as a part of each step, added up over all steps. tools/thin_tables.py makes room for them in
-TABLES.json, tools/merge_tables.py adds NEW.json to it.
+TABLES.json, tools/merge_tables.py adds NEW.json to it. Elementwise rows that are far off are left out: another kernel ran, because
+the operands lie otherwise in memory than the program thinks. So are rows of operators named by --without, and convolutions with several
+groups of several channels, which may run beside each other.
 
 The profiler gives a convolution's two gradients as one operator. Kernels whose names tell which gradient they compute are
 counted there; the others are divided as predicted. Recurrent layers and grouped convolutions run on several streams: a
@@ -24,6 +26,7 @@ import subprocess
 
 NEAR = 0.04      # of log(predicted / measured): such a row would add nothing
 PART_NEAR = 0.15 # the same of a probe
+FAR = {"": 0.14, ":": 0.4}  # the same of elementwise calls, contiguous and other ones: another kernel ran
 OVERLAP = 1.02   # sum of kernels over busy time, from which kernels overlap
 LEAST = 2e-3     # share of the step below which an elementwise operator is not worth a row
 OF_INPUT = ("dgrad", "bwddata", "backward_input", "depthwise2d_backward", "bwd_data")
@@ -158,6 +161,17 @@ def overlaps(step):
     return sum(o[4] for o in step["ops"] if "Activity" not in o[1]) / 1e6 > OVERLAP * step["union_s"]
 
 
+def is_news(call, error):
+    """Whether a row would add something, and belongs to the call."""
+    op, _, variant, _, sizes = call.split(" ")
+    sizes = sizes.split(",")
+    groups = {"conv": 13, "conv3d": 18}.get(op)
+    if groups and sizes[groups] not in ("1", sizes[1]):
+        return False
+    most = FAR[":" if ":" in variant else ""] if op == "elementwise" else math.inf
+    return NEAR <= abs(error) <= most
+
+
 def rows_of(step, answer):
     """Seconds of each call of a step that could be joined."""
     measured, calls, predicted = collections.defaultdict(list), collections.defaultdict(collections.Counter), {}
@@ -182,7 +196,7 @@ def rows_of(step, answer):
         elif len(counts) == 1 and runs in counts.values() and (key[0] != "map" or seconds > LEAST * step["union_s"]):
             found[next(iter(counts))] = seconds / runs
     known = {op["call"] for op in answer["ops"] if op["how"] == "measured"}
-    return {call: time for call, time in found.items() if call not in known and abs(math.log(predicted[call] / time)) >= NEAR}
+    return {call: time for call, time in found.items() if call not in known and is_news(call, math.log(predicted[call] / time))}
 
 
 BY_PART = ("reduce", "softmax", "cross_entropy", "pool", "resize", "resize3d", "embedding", "sort", "fft", "batch_norm", "layer_norm",
@@ -231,6 +245,7 @@ def main():
     parser.add_argument("steps", nargs="+")
     parser.add_argument("-o", required=True)
     parser.add_argument("--most", type=int, metavar="N")
+    parser.add_argument("--without", nargs="*", default=[], metavar="OP")
     given = parser.parse_args()
     tables = json.load(open(given.tables))["kernels"]
     dims = {t["op"]: t["dims"] for t in tables}
@@ -240,6 +255,8 @@ def main():
             count += 1
             of_step = rows_of_parts if step["case"].startswith("probe:") else rows_of
             for call, seconds in of_step(step, answer).items():
+                if call.split(" ")[0] in given.without:
+                    continue
                 found[call].append(seconds)
                 cost[call] += sum(abs(o["time_s"] - seconds) for o in answer["ops"] if o["call"] == call) / step["union_s"]
     rows = collections.defaultdict(dict)
