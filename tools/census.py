@@ -30,7 +30,7 @@ GRID = 2      # sizes are alike if they differ by less than a factor of 2 ** (1 
 
 
 def listed(program, steps):
-    """Yield the name of each step and its calls: (call, runs, seconds, error)."""
+    """Yield the name of each step and its calls: (call, runs, seconds, error, how it was estimated)."""
     answer = subprocess.run([program], input=steps, capture_output=True, text=True)
     name, calls = None, []
     for line in answer.stdout.splitlines():
@@ -42,7 +42,7 @@ def listed(program, steps):
             if fields[0] == "failed":
                 print("#", line)
         else:
-            calls.append((fields[7], int(fields[0]), float(fields[1]), float(fields[2])))
+            calls.append((fields[7], int(fields[0]), float(fields[1]), float(fields[2]), fields[3]))
     if name:
         yield name, calls
 
@@ -67,9 +67,9 @@ class Census:
         self.steps = 0
 
     def add(self, calls):
-        total = sum(runs * seconds for _, runs, seconds, _ in calls)
+        total = sum(runs * seconds for _, runs, seconds, _, _ in calls)
         self.steps += 1
-        for call, runs, seconds, error in calls:
+        for call, runs, seconds, error, _ in calls:
             table, sizes = key_of(call)
             part = runs * seconds / total * max(0, error - KNOWN)
             group = alike(table, sizes)
@@ -85,14 +85,14 @@ class Census:
 
 
 def drawn(steps, each, seed, longest):
-    """Calls of the steps, `each` of a step at most, in random order."""
+    """Calls of the steps that no row has, `each` of a step at most, in random order."""
     picks, found = random.Random(seed), {}
     for _, calls in steps:
         left = [c for c in calls if c[2] <= longest]
         for _ in range(min(each, len(left))):
-            call = picks.choices(left, [runs * seconds for _, runs, seconds, _ in left])[0]
+            call = picks.choices(left, [runs * seconds for _, runs, seconds, _, _ in left])[0]
             left.remove(call)
-            if call[3] > KNOWN:
+            if call[4] != "measured":
                 found[call[0]] = key_of(call[0])
     chosen = list(found.values())
     picks.shuffle(chosen)

@@ -130,7 +130,7 @@ cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *
 
 float cm__short_time(uint16_t number)
 {
-    static const double per_second[] = {1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3}; /* of the last digit */
+    static const double per_second[] = {1e9, 1e8, 1e7, 1e6, 1e5, 1e4, 1e3}; /* steps of the last of four digits */
     int                 above = number - 10000;
     return (float)(above < 0 ? number / 1e10 : (1000 + above % 9000) / per_second[above / 9000]);
 }

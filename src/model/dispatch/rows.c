@@ -203,7 +203,8 @@ static double crossed_bytes(cm__dispatch *d, int32_t tensor, const bool kept[CM_
     if (nearest < 0 || nearest == last || !kept[nearest]) return 0;
     int64_t sums = cm__strides_size(x->dims[last]);
     bool    along = apart < strides[last]; /* threads of a warp add numbers of one sum */
-    return along && sums < FEW_SUMS ? SECTOR_BYTES / 2.0 : along || sums > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
+    if (along) return sums < FEW_SUMS ? SECTOR_BYTES / 2.0 : SECTOR_BYTES;
+    return sums > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
 }
 
 static void kept_dims(const cm__dispatch *d, const cm_node *n, bool kept[CM__RANK_MAX])

@@ -66,7 +66,7 @@ typedef struct room {
     float             *floats;  /* sorted features and values of each other table */
     float             *plain;   /* features and values of one table in its own order */
     float             *later;   /* features of built-in tables, of which few are ever computed */
-    uint16_t          *numbers; /* number of each row, and boxes */
+    uint16_t          *numbers; /* which row of the table is where, then the bounds of the blocks of rows */
 } room;
 
 static int width_of(cm__tables t) { return t.count ? cm__n_features(t.all[0]->op) : 0; }

@@ -499,7 +499,6 @@ int main(void)
         cmocka_unit_test(calls_of_recorded_steps),
         cmocka_unit_test(lower_bounds_are_below_times),
         cmocka_unit_test(kept_times_are_the_same),
-        cmocka_unit_test(kept_times_are_the_same),
         cmocka_unit_test(no_bounds_of_transferred_times),
         cmocka_unit_test(convolutions_of_recorded_steps),
         cmocka_unit_test(odd_rows),
