@@ -528,9 +528,9 @@ def summed_sets():
 
 NETWORKS = {f.__name__: f for f in (invertible_faces, masked_densities, made_weights, small_student, queued_pairs, quantile_critics,
                                     imagined_games, coded_motion, read_anything, moved_cells, summed_sets)}
-STEPS = {"invertible_faces": ("tf32", 16, "nchw", "adam"), "masked_densities": ("fp32", 2048, "nchw", "adam"),
-         "made_weights": ("tf32", 32, "nchw", "adamw"), "small_student": ("amp-fp16", 128, "nhwc", "momentum"),
-         "queued_pairs": ("amp-bf16", 128, "nhwc", "momentum"), "quantile_critics": ("fp32", 1024, "nchw", "adam"),
-         "imagined_games": ("amp-fp16", 16, "nchw", "adam"), "coded_motion": ("amp-bf16", 64, "nchw", "adamw"),
+STEPS = {"invertible_faces": ("tf32", 16, "nchw", "adam"), "masked_densities": ("fp32", 8192, "nchw", "adam"),
+         "made_weights": ("tf32", 256, "nchw", "adamw"), "small_student": ("amp-fp16", 128, "nhwc", "momentum"),
+         "queued_pairs": ("amp-bf16", 128, "nhwc", "momentum"), "quantile_critics": ("fp32", 4096, "nchw", "adam"),
+         "imagined_games": ("amp-bf16", 16, "nchw", "adam"), "coded_motion": ("amp-bf16", 64, "nchw", "adamw"),
          "read_anything": ("amp-bf16", 16, "nchw", "adamw"), "moved_cells": ("fp32", 1024, "nchw", "adam"),
          "summed_sets": ("tf32", 64, "nchw", "adamw")}

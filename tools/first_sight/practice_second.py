@@ -445,6 +445,6 @@ NETWORKS = {f.__name__: f for f in (learned_bands, streamed_letters, spelled_spe
 STEPS = {"learned_bands": ("fp32", 256, "nchw", "sgd"), "streamed_letters": ("tf32", 32, "nchw", "adamw"),
          "spelled_speech": ("amp-fp16", 48, "nchw", "adam"), "near_words": ("amp-bf16", 4, "nchw", "adamw"),
          "bagged_tasks": ("tf32", 8192, "nchw", "adam"), "session_clicks": ("fp32", 256, "nchw", "adam"),
-         "ranked_lists": ("amp-bf16", 256, "nchw", "adamw"), "soft_trees": ("fp32", 1024, "nchw", "adam"),
+         "ranked_lists": ("amp-bf16", 512, "nchw", "adamw"), "soft_trees": ("fp32", 1024, "nchw", "adam"),
          "chosen_columns": ("fp32", 16384, "nchw", "adam"), "chunked_scan": ("amp-bf16", 8, "nchw", "adamw"),
          "looped_experts": ("amp-bf16", 16, "nchw", "adamw")}
