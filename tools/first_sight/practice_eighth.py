@@ -375,14 +375,14 @@ def outlooked_birds():
             self.enter = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
                                        nn.Conv2d(64, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.Conv2d(64, c, 4, 4))
             self.near = nn.Sequential(*(Look(c, 6) for _ in range(4)))
-            self.half = nn.Conv2d(c, 2 * c, 2, 2)
+            self.join = nn.Conv2d(c, 2 * c, 2, 2)
             layer = nn.TransformerEncoderLayer(2 * c, 12, 6 * c, 0.0, "gelu", batch_first=True, norm_first=True)
             self.far = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
             self.place, self.out = nn.Parameter(torch.zeros(1, 196, 2 * c)), nn.Linear(2 * c, kinds)
 
         def forward(self, x, labels):
             x = self.near(self.enter(x).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-            x = self.far(self.half(x).flatten(2).transpose(1, 2) + self.place)
+            x = self.far(self.join(x).flatten(2).transpose(1, 2) + self.place)
             part = torch.rand(1, device=x.device)
             score = self.out(F.lp_pool1d(x.float().transpose(1, 2), 2, 196).squeeze(-1) / 14)
             return Result(part.squeeze() * F.cross_entropy(score, labels, label_smoothing=0.1)
