@@ -1,63 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """cases.py - one case: a network of a source, built for a batch size, and its training step.
 
-The modules written*.py have networks as people write them. NETWORKS maps a name to a function that returns a module, a
-function of the batch size that makes the inputs, and the name of the loss. STEPS, where a module has it, maps a name to
-the precision and the batch size that the network's author chose, and in newer modules to the layout and the optimizer.
-No network was predicted or run on a GPU before it was put on a list.
+The modules written*.py and practice*.py have networks as people write them; all of them are read. NETWORKS maps a name
+to a function that returns a module, a function of the batch size that makes the inputs, and the name of the loss.
+STEPS, where a module has it, maps a name to the precision and the batch size that the network's author chose, and in
+newer modules to the layout and the optimizer. No network was predicted or run on a GPU before it was put on a list.
 """
+import importlib
+import pathlib
+
 import torch
 import torch.nn.functional as F
 
 import generated
 import layers
-import practice_first
-import practice_fourth
-import practice_second
-import practice_third
 import probes
-import written
-import written_eighteenth
-import written_eighth
-import written_eleventh
-import written_fifteenth
-import written_fifth
-import written_fourteenth
-import written_fourth
-import written_more
-import written_nineteenth
-import written_ninth
-import written_seventeenth
-import written_seventh
-import written_sixteenth
-import written_sixth
-import written_tenth
-import written_third
-import written_thirteenth
-import written_twelfth
-import written_twentieth
-import written_twentyfifth
-import written_twentyfirst
-import written_twentyfourth
-import written_twentysecond
-import written_twentythird
 import zoo
 
-WRITTEN = {name: make for module in (written, written_more, written_third, written_fourth, written_fifth, written_sixth,
-                                     written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh,
-                                     written_twelfth, written_thirteenth, written_fourteenth, written_fifteenth,
-                                     written_sixteenth, written_seventeenth, written_eighteenth, written_nineteenth,
-                                     written_twentieth, written_twentyfirst, written_twentysecond,
-                                     written_twentythird, written_twentyfourth, written_twentyfifth, practice_first,
-                                     practice_second, practice_third, practice_fourth)
-           for name, make in module.NETWORKS.items()}
+SETS = [importlib.import_module(path.stem) for pattern in ("written*.py", "practice*.py")
+        for path in sorted(pathlib.Path(__file__).parent.glob(pattern))]
+WRITTEN = {name: make for module in SETS for name, make in module.NETWORKS.items()}
 STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
-         for module in (written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh, written_twelfth,
-                        written_thirteenth, written_fourteenth, written_fifteenth, written_sixteenth,
-                        written_seventeenth, written_eighteenth, written_nineteenth, written_twentieth,
-                        written_twentyfirst, written_twentysecond, written_twentythird, written_twentyfourth,
-                        written_twentyfifth, practice_first, practice_second, practice_third, practice_fourth)
-         for name, step in module.STEPS.items()}
+         for module in SETS for name, step in getattr(module, "STEPS", {}).items()}
 STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
