@@ -3,11 +3,11 @@
  * section_traffic.c - what passes between a chip and its memory if the graph is laid out in several sections.
  *
  * Whatever the sections are: weights are read by every operator that uses them, their gradients are written, and
- * activations that backward reads are written in forward and read once. So are attention scores: the chip keeps no
- * results between the passes, and its software does not compute them again. The part of a sample's scores that exceeds
- * the chip passes twice more in backward, as their gradient, unless the software computes them in segments. At a cut
- * between two sections, results that later operators of the phase read are written, unless they have been for backward,
- * and read.
+ * activations that backward reads are written in forward and read once. So are attention scores, because the chip keeps
+ * no results between the passes. If a layer is recomputed, its recomputation writes both, and forward does not. The part
+ * of a sample's scores that exceeds the chip passes twice more in backward, as their gradient, unless the software
+ * computes them in segments. At a cut between two sections, results that later operators of the phase read are written,
+ * unless they have been for backward, and read.
  */
 #include <math.h>
 #include "device/number.h"
@@ -18,10 +18,21 @@ double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
     return cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
 }
 
-/* The softmax of attention's scores, which forward writes and backward reads. */
-static double scores_bytes(const cm__job *j, const cm_node *n)
+/* For each node, whether a recomputed layer computes its results again in backward. */
+static bool *find_repeated(const cm__job *j)
 {
-    if (cm__class(n) != CM_CLASS_ATTENTION) return 0;
+    bool *repeated = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *repeated);
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->phase == CM_RECOMPUTE && n->source >= 0) repeated[n->source] = true;
+    }
+    return repeated;
+}
+
+/* The softmax of attention's scores, which the last pass before backward writes and backward reads. */
+static double scores_bytes(const cm__job *j, const cm_node *n, bool repeated)
+{
+    if (cm__class(n) != CM_CLASS_ATTENTION || repeated) return 0;
     const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 0;
     const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
@@ -29,7 +40,7 @@ static double scores_bytes(const cm__job *j, const cm_node *n)
     double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
     bool             segmented = keys >= cm__value_or(j->device->execution.segmented, INFINITY);
     double           all = rows * keys * cm__job_element(j), beyond = segmented ? 0 : fmax(0, all - j->near_bytes);
-    if (n->phase == CM_FORWARD) return cm__job_trains(j) * all * j->batch;
+    if (n->phase != CM_BACKWARD) return cm__job_trains(j) * all * j->batch;
     return (all + 2 * beyond) * j->batch;
 }
 
@@ -92,11 +103,13 @@ cm__section_traffic cm__section_traffic_new(const cm__job *j)
     cm__section_traffic p = {zeros(j, nodes), zeros(j, nodes), zeros(j, nodes)};
     int32_t            *last = cm__alloc_array(j->ctx, tensors, sizeof *last);
     int32_t            *backward = cm__alloc_array(j->ctx, tensors, sizeof *backward);
+    bool               *repeated = find_repeated(j);
     find_readers(j, last, backward);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n) : weight_bytes(j, n) + scores_bytes(j, n);
+        p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n)
+                                          : weight_bytes(j, n) + scores_bytes(j, n, repeated[i]);
     }
     for (int32_t t = 0; t < j->g->n_tensors; t++) {
         const cm_tensor *x = cm__t(j->g, t);

@@ -62,6 +62,25 @@ static void segments_keep_the_gradient_of_scores(void **state)
     assert_near(more_bytes(SEGMENTS("513"), eight, four, 3), 3 * 4 * scores, 2e-2);
 }
 
+/* A step with every layer recomputed. */
+static double recomputed_s(const char *profile, const char *model)
+{
+    cm_train_options train = {.recompute = CM_RECOMPUTE_FULL};
+    return ask_trained(profile, model, train, (cm_predict_options){.batch = 3}).info.device_time_s;
+}
+
+/* Scores of a recomputed layer are written by its recomputation and read by backward. Forward does not write them, so
+   that they pass as often as without recomputation. */
+static void recomputed_scores_are_not_stored_in_forward(void **state)
+{
+    (void)state;
+    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
+    const char *profile = SECTIONS("2e7", SLOW_MEMORY, "1", "1e-9");
+    double      scores = 4.0 * 512 * 512 * 2;
+    assert_near(1e9 * (recomputed_s(profile, eight) - recomputed_s(profile, four)), 3 * 2 * scores, 2e-2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +88,7 @@ int main(void)
         cmocka_unit_test(cuts_cost_what_crosses_them),
         cmocka_unit_test(scores_are_stored_for_backward),
         cmocka_unit_test(segments_keep_the_gradient_of_scores),
+        cmocka_unit_test(recomputed_scores_are_not_stored_in_forward),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
