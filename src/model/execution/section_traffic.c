@@ -8,9 +8,9 @@
  * their gradient, unless the software computes them in segments. At a cut between two sections, results that later
  * operators of the phase read are written, unless they have been for backward, and read.
  *
- * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. Of
- * recomputed scores the part that exceeds the chip passes. A GPT-2 XL that is compiled with recomputation is faster than
- * one without (docs/papers.md), although its activations would fit the memory.
+ * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
+ * part of a sample's recomputed scores that exceeds the chip passes. GPT-2 XL compiled with recomputation is faster
+ * than without (docs/papers.md), although its activations would fit the memory.
  */
 #include <math.h>
 #include "device/number.h"
@@ -32,8 +32,8 @@ static bool *find_repeated(const cm__job *j)
     return repeated;
 }
 
-/* Softmax of attention's scores, and its gradient. Without recomputation forward writes the softmax and backward reads
-   it. With it, the softmax is computed again in the section of its gradient and passes as far as it exceeds the chip. */
+/* Softmax of attention's scores, and its gradient. Forward writes the softmax and backward reads it. If it is
+   recomputed, that happens in the section of its gradient, and it passes as far as it exceeds the chip. */
 static double scores_bytes(const cm__job *j, const cm_node *n, const bool *repeated)
 {
     if (cm__class(n) != CM_CLASS_ATTENTION) return 0;
