@@ -3,11 +3,14 @@
  * section_traffic.c - what passes between a chip and its memory if the graph is laid out in several sections.
  *
  * Whatever the sections are: weights are read by every operator that uses them, their gradients are written, and
- * activations that backward reads are written in forward and read once. So are attention scores: the chip keeps no
- * results between the passes, and its software does not compute them again. The part of a sample's scores that exceeds
- * the chip passes twice more in backward, as their gradient, unless the software computes them in segments. At a cut
- * between two sections, results that later operators of the phase read are written, unless they have been for backward,
- * and read.
+ * activations that backward reads are written in forward and read once. So are attention scores, because the chip keeps
+ * no results between the passes. The part of a sample's scores that exceeds the chip passes twice more in backward, as
+ * their gradient, unless the software computes them in segments. At a cut between two sections, results that later
+ * operators of the phase read are written, unless they have been for backward, and read.
+ *
+ * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
+ * part of a sample's recomputed scores that exceeds the chip passes. GPT-2 XL compiled with recomputation is faster
+ * than without (docs/papers.md), although its activations would fit the memory.
  */
 #include <math.h>
 #include "device/number.h"
@@ -18,8 +21,20 @@ double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
     return cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
 }
 
-/* The softmax of attention's scores, which forward writes and backward reads. */
-static double scores_bytes(const cm__job *j, const cm_node *n)
+/* For each node, whether a recomputed layer computes its results again in backward. */
+static bool *find_repeated(const cm__job *j)
+{
+    bool *repeated = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *repeated);
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->phase == CM_RECOMPUTE && n->source >= 0) repeated[n->source] = true;
+    }
+    return repeated;
+}
+
+/* Softmax of attention's scores, and its gradient. Forward writes the softmax and backward reads it. If it is
+   recomputed, that happens in the section of its gradient, and it passes as far as it exceeds the chip. */
+static double scores_bytes(const cm__job *j, const cm_node *n, const bool *repeated)
 {
     if (cm__class(n) != CM_CLASS_ATTENTION) return 0;
     const cm_node *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
@@ -28,9 +43,10 @@ static double scores_bytes(const cm__job *j, const cm_node *n)
     double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
     double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
     bool             segmented = keys >= cm__value_or(j->device->execution.segmented, INFINITY);
-    double           all = rows * keys * cm__job_element(j), beyond = segmented ? 0 : fmax(0, all - j->near_bytes);
-    if (n->phase == CM_FORWARD) return cm__job_trains(j) * all * j->batch;
-    return (all + 2 * beyond) * j->batch;
+    bool             again = repeated[forward - j->g->nodes];
+    double           all = rows * keys * cm__job_element(j), beyond = fmax(0, all - j->near_bytes);
+    if (n->phase != CM_BACKWARD) return again ? 0 : cm__job_trains(j) * all * j->batch;
+    return ((again ? 2 * beyond : all) + (segmented ? 0 : 2 * beyond)) * j->batch;
 }
 
 static bool is_weight(cm_role role)
@@ -92,15 +108,18 @@ cm__section_traffic cm__section_traffic_new(const cm__job *j)
     cm__section_traffic p = {zeros(j, nodes), zeros(j, nodes), zeros(j, nodes)};
     int32_t            *last = cm__alloc_array(j->ctx, tensors, sizeof *last);
     int32_t            *backward = cm__alloc_array(j->ctx, tensors, sizeof *backward);
+    bool               *repeated = find_repeated(j);
     find_readers(j, last, backward);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
-        p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n) : weight_bytes(j, n) + scores_bytes(j, n);
+        p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n)
+                                          : weight_bytes(j, n) + scores_bytes(j, n, repeated);
     }
     for (int32_t t = 0; t < j->g->n_tensors; t++) {
         const cm_tensor *x = cm__t(j->g, t);
-        if (x->storage == t && x->born >= 0 && !is_weight(x->role)) add_tensor(j, &p, t, last[t], backward[t]);
+        bool stays = x->born < 0 || is_weight(x->role) || j->g->nodes[x->born].phase == CM_RECOMPUTE;
+        if (x->storage == t && !stays) add_tensor(j, &p, t, last[t], backward[t]);
     }
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         p.cut_read[i + 1] += p.cut_read[i];

@@ -62,6 +62,38 @@ static void segments_keep_the_gradient_of_scores(void **state)
     assert_near(more_bytes(SEGMENTS("513"), eight, four, 3), 3 * 4 * scores, 2e-2);
 }
 
+/* Time of a step with every layer recomputed. */
+static double recomputed_s(const char *profile, const char *model)
+{
+    cm_train_options train = {.recompute = CM_RECOMPUTE_FULL};
+    return ask_trained(profile, model, train, (cm_predict_options){.batch = 3}).info.device_time_s;
+}
+
+/* Recomputed scores pass as far as they exceed the chip: not at all, or as softmax and as gradient. */
+static void recomputed_scores_stay_on_a_chip_that_holds_them(void **state)
+{
+    (void)state;
+    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
+    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
+    const char *large = SECTIONS("2e7", SLOW_MEMORY, "1", "1e-9"), *small = SECTIONS("1e6", SLOW_MEMORY, "1", "1e-9");
+    double      scores = 4.0 * 512 * 512 * 2;
+    assert_true(fabs(1e9 * (recomputed_s(large, eight) - recomputed_s(large, four))) < 1e-2 * scores);
+    assert_near(1e9 * (recomputed_s(small, eight) - recomputed_s(small, four)), 3 * 4 * scores, 2e-2);
+}
+
+/* With few scores: results of a recomputed layer are not written, those of forward would be. */
+static void recomputed_results_do_not_leave_the_chip(void **state)
+{
+    (void)state;
+    const char *model = "gpt:layers=4,hidden=256,heads=1,seq=128,vocab=100";
+    const char *profile = SECTIONS("2e6", SLOW_MEMORY, "1", "1e-9");
+    /* per layer, sample and token at least: queries, keys and values, and the two wide results, two bytes a number,
+       written and read */
+    double stored = 4.0 * 3 * 128 * (3 + 4 + 4) * 256 * 2 * 2, weights = 4.0 * 12 * 256 * 256 * 2; /* read once more */
+    double saved = 1e9 * (ask(profile, model, 3, false).info.device_time_s - recomputed_s(profile, model));
+    assert_true(saved > stored - weights);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -69,6 +101,8 @@ int main(void)
         cmocka_unit_test(cuts_cost_what_crosses_them),
         cmocka_unit_test(scores_are_stored_for_backward),
         cmocka_unit_test(segments_keep_the_gradient_of_scores),
+        cmocka_unit_test(recomputed_scores_stay_on_a_chip_that_holds_them),
+        cmocka_unit_test(recomputed_results_do_not_leave_the_chip),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
