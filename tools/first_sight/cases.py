@@ -32,10 +32,14 @@ import written_third
 import written_thirteenth
 import written_twelfth
 import written_twentieth
+import written_twentyeighth
 import written_twentyfifth
 import written_twentyfirst
 import written_twentyfourth
+import written_twentyninth
 import written_twentysecond
+import written_twentyseventh
+import written_twentysixth
 import written_twentythird
 import zoo
 
@@ -44,14 +48,17 @@ WRITTEN = {name: make for module in (written, written_more, written_third, writt
                                      written_twelfth, written_thirteenth, written_fourteenth, written_fifteenth,
                                      written_sixteenth, written_seventeenth, written_eighteenth, written_nineteenth,
                                      written_twentieth, written_twentyfirst, written_twentysecond,
-                                     written_twentythird, written_twentyfourth, written_twentyfifth)
+                                     written_twentythird, written_twentyfourth, written_twentyfifth,
+                                     written_twentysixth, written_twentyseventh, written_twentyeighth,
+                                     written_twentyninth)
            for name, make in module.NETWORKS.items()}
 STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
          for module in (written_seventh, written_eighth, written_ninth, written_tenth, written_eleventh, written_twelfth,
                         written_thirteenth, written_fourteenth, written_fifteenth, written_sixteenth,
                         written_seventeenth, written_eighteenth, written_nineteenth, written_twentieth,
                         written_twentyfirst, written_twentysecond, written_twentythird, written_twentyfourth,
-                        written_twentyfifth)
+                        written_twentyfifth, written_twentysixth, written_twentyseventh, written_twentyeighth,
+                        written_twentyninth)
          for name, step in module.STEPS.items()}
 STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
