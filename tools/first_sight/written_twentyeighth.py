@@ -8,7 +8,7 @@ from blocks import Result
 
 
 def deformed_text():
-    """Where text is in photographs: filters with learned offsets in a residual network, and a soft threshold per place."""
+    """Where text is in photographs: filters with learned offsets in a residual network, a soft threshold per place."""
     from torchvision.models.resnet import BasicBlock, ResNet
     from torchvision.ops import DeformConv2d
 
@@ -54,7 +54,8 @@ def deformed_text():
             maps = [f(m) for f, m in zip(self.side, maps)]
             for n in (2, 1, 0):
                 maps[n] = maps[n] + F.interpolate(maps[n + 1], scale_factor=2)
-            x = torch.cat([F.interpolate(f(m), scale_factor=2 ** n) for n, (f, m) in enumerate(zip(self.thin, maps))], 1)
+            thin = [f(m) for f, m in zip(self.thin, maps)]
+            x = torch.cat([F.interpolate(m, scale_factor=2 ** n) for n, m in enumerate(thin)], 1)
             score, border = self.chance(x).float(), self.border(x).float().sigmoid()
             soft = torch.sigmoid(self.steep * (score.sigmoid() - border))
             goal, near = (text > 0.8).float(), (far > 0).float()
@@ -128,7 +129,7 @@ def gated_deblur():
 
 
 def planned_doses():
-    """Radiation dose in a body from its scan and organs: two 3-D U-Nets in a row, the second sees what the first found."""
+    """Radiation dose in a body from its scan and organs: two 3-D U-Nets in a row, the second sees what one found."""
     class One(nn.Sequential):
         def __init__(self, i, o, stride=1):
             super().__init__(nn.Conv3d(i, o, 3, stride, 1), nn.InstanceNorm3d(o, affine=True), nn.ReLU(inplace=True))
@@ -171,7 +172,7 @@ def planned_doses():
 
 
 def tooth_faces():
-    """Teeth on a scanned jaw: dense layers for each face of the mesh, averages over near faces, a turn for the features."""
+    """Teeth on a scanned jaw: dense layers for each face of the mesh, averages over near faces, turned features."""
     def dense(*sizes):
         return nn.Sequential(*(m for i, o in zip(sizes, sizes[1:]) for m in (nn.Conv1d(i, o, 1), nn.BatchNorm1d(o),
                                                                             nn.ReLU(inplace=True))))
@@ -251,7 +252,7 @@ def band_patches():
 
 
 def prototype_episodes():
-    """New kinds of birds from five pictures each: twelve layers with dropped regions, and distances to the mean of a kind."""
+    """New kinds of birds from five pictures each: twelve layers with dropped regions, distances to a kind's mean."""
     class Block(nn.Module):
         def __init__(self, i, o, drop, size):
             super().__init__()
@@ -297,7 +298,7 @@ def prototype_episodes():
 
 
 def fourier_holes():
-    """Holes in pictures are filled: part of the channels is filtered in the Fourier plane; a critic sees the patches."""
+    """Holes in pictures are filled: some channels are filtered in the Fourier plane; a critic sees the patches."""
     class Spectral(nn.Module):
         def __init__(self, i, o):
             super().__init__()
@@ -375,7 +376,7 @@ def fourier_holes():
 
 
 def driven_faces():
-    """A photograph moves like a person in a video: key points with local slopes, a dense motion, and warped features."""
+    """A photograph moves like a person in a video: key points with local slopes, a dense motion, warped features."""
     def layer(i, o, size=3):
         return nn.Sequential(nn.Conv2d(i, o, size, padding=size // 2), nn.BatchNorm2d(o), nn.ReLU())
 
@@ -432,7 +433,7 @@ def driven_faces():
             heat = F.pad(heat[0] - heat[1], (0, 0, 0, 0, 1, 0)).unsqueeze(2)
             (x, y), (a, d) = then[1].unbind(-2), now[1].unbind(-2)
             det = x[..., 0] * y[..., 1] - x[..., 1] * y[..., 0] + 1e-3
-            other = torch.stack([torch.stack([y[..., 1], -x[..., 1]], -1), torch.stack([-y[..., 0], x[..., 0]], -1)], -2)
+            other = torch.stack([y[..., 1], -x[..., 1], -y[..., 0], x[..., 0]], -1).unflatten(-1, (2, 2))
             turn = torch.stack([a, d], -2) @ (other / det[..., None, None])
             rest = base - then[0][:, :, None, None]
             moved = torch.einsum("bkij,bkhwj->bkhwi", turn, rest) + now[0][:, :, None, None]
@@ -458,7 +459,8 @@ def driven_faces():
             super().__init__()
             from torchvision.models import vgg19
             self.points, self.motion = Points(), Motion()
-            self.down = nn.Sequential(layer(3, c, 7), layer(c, 2 * c), nn.AvgPool2d(2), layer(2 * c, 4 * c), nn.AvgPool2d(2))
+            self.down = nn.Sequential(layer(3, c, 7), layer(c, 2 * c), nn.AvgPool2d(2), layer(2 * c, 4 * c),
+                                      nn.AvgPool2d(2))
             self.body = nn.Sequential(*(Residual(4 * c) for _ in range(6)))
             self.up = nn.Sequential(nn.Upsample(scale_factor=2), layer(4 * c, 2 * c), nn.Upsample(scale_factor=2),
                                     layer(2 * c, c), nn.Conv2d(c, 3, 7, padding=3), nn.Sigmoid())

@@ -11,7 +11,7 @@ from blocks import Attention, Result, words
 
 
 def quantile_player():
-    """A player of old games: returns at random quantiles, two layers with noisy weights, and a slow copy for the goal."""
+    """A player of old games: returns at random quantiles, layers with noisy weights, and a slow copy for the goal."""
     class Noisy(nn.Module):
         def __init__(self, i, o, spread=0.5):
             super().__init__()
@@ -68,7 +68,7 @@ def quantile_player():
 
 
 def lane_vectors():
-    """Where cars drive next: polylines of lanes and tracks are pooled, attend to each other, and six futures compete."""
+    """Where cars drive next: polylines of lanes and tracks are pooled and attend to each other; six futures compete."""
     class Lines(nn.Module):
         def __init__(self, i, c, depth=3):
             super().__init__()
@@ -134,7 +134,7 @@ def lane_vectors():
 
 
 def session_graphs():
-    """The next item of a visit to a shop: its items are a graph of clicks, gates carry messages, the last click asks."""
+    """The next item of a visit to a shop: items are a graph of clicks, gates carry messages, the last click asks."""
     class Net(nn.Module):
         def __init__(self, items=43098, c=256, steps=2):
             super().__init__()
@@ -197,10 +197,10 @@ def shared_tasks():
             return found
 
     class Net(nn.Module):
-        def __init__(self, rows=500_000, fields=30, bags=8, c=32, dense=64, tasks=4):
+        def __init__(self, rows=200_000, fields=30, bags=8, c=32, dense=64, tasks=4):
             super().__init__()
             self.one, self.bag = nn.Embedding(rows, c), nn.ModuleList(
-                nn.EmbeddingBag(100_000, c, mode="mean") for _ in range(bags))
+                nn.EmbeddingBag(rows, c, mode="mean") for _ in range(bags))
             self.norm = nn.BatchNorm1d(dense)
             wide = (fields + bags) * c + dense
             self.tasks, self.levels = tasks, nn.ModuleList([Level(wide, 512, tasks, 2, 4, False),
@@ -268,12 +268,13 @@ def bond_messages():
 
 
 def load_fusion():
-    """Power and traffic a day ahead: gates choose variables, an LSTM reads them, one attention looks back, nine quantiles."""
+    """Power a day ahead: gates choose variables, an LSTM reads them, one attention looks back, nine quantiles."""
     class Gated(nn.Module):
         def __init__(self, i, c, o=None, told=False):
             super().__init__()
             o = o or c
-            self.a, self.told, self.b = nn.Linear(i, c), nn.Linear(c, c, bias=False) if told else None, nn.Linear(c, c)
+            self.a, self.b = nn.Linear(i, c), nn.Linear(c, c)
+            self.told = nn.Linear(c, c, bias=False) if told else None
             self.gate, self.norm = nn.Linear(c, 2 * o), nn.LayerNorm(o)
             self.skip, self.drop = nn.Identity() if i == o else nn.Linear(i, o), nn.Dropout(0.1)
 
@@ -304,7 +305,8 @@ def load_fusion():
             self.v, self.o = nn.Linear(c, c // heads), nn.Linear(c // heads, c, bias=False)
             self.gate2, self.n2, self.f = nn.Linear(c, 2 * c), nn.LayerNorm(c), Gated(c, c)
             self.gate3, self.n3, self.out = nn.Linear(c, 2 * c), nn.LayerNorm(c), nn.Linear(c, parts)
-            self.register_buffer("mask", torch.ones(ahead, long + ahead, dtype=torch.bool).triu(long + 1), persistent=False)
+            mask = torch.ones(ahead, long + ahead, dtype=torch.bool).triu(long + 1)
+            self.register_buffer("mask", mask, persistent=False)
             self.register_buffer("level", torch.linspace(0.1, 0.9, parts), persistent=False)
 
         def forward(self, past, future, fixed, goal):
@@ -332,7 +334,7 @@ def load_fusion():
 
 
 def tour_pointer():
-    """Short tours of fifty places: an encoder of all places, one choice after another, and the tour's length as reward."""
+    """Short tours of fifty places: an encoder of all places, one choice after another, the length as reward."""
     class Layer(nn.Module):
         def __init__(self, c, heads, inner):
             super().__init__()
@@ -384,7 +386,7 @@ def tour_pointer():
 
 
 def growing_cells():
-    """A picture grows from one cell: each cell sees its neighbours' slopes and changes itself now and then, 64 times."""
+    """A picture grows from one cell: each cell sees its neighbours' slopes and changes now and then, 64 times."""
     class Net(nn.Module):
         def __init__(self, c=16, wide=128, steps=64, kinds=10):
             super().__init__()
@@ -426,6 +428,6 @@ def growing_cells():
 NETWORKS = {f.__name__: f for f in (quantile_player, lane_vectors, session_graphs, shared_tasks, bond_messages,
                                     load_fusion, tour_pointer, growing_cells)}
 STEPS = {"quantile_player": ("fp32", 64, "nchw", "adam"), "lane_vectors": ("amp-bf16", 32, "nchw", "adamw"),
-         "session_graphs": ("fp32", 512, "nchw", "adam"), "shared_tasks": ("tf32", 2048, "nchw", "adam"),
-         "bond_messages": ("fp32", 128, "nchw", "adam"), "load_fusion": ("fp32", 128, "nchw", "adam"),
+         "session_graphs": ("fp32", 1024, "nchw", "adam"), "shared_tasks": ("tf32", 4096, "nchw", "adam"),
+         "bond_messages": ("fp32", 512, "nchw", "adam"), "load_fusion": ("fp32", 128, "nchw", "adam"),
          "tour_pointer": ("fp32", 512, "nchw", "adam"), "growing_cells": ("tf32", 16, "nchw", "adam")}

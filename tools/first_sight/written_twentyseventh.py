@@ -24,7 +24,8 @@ def wave_velocities():
             super().__init__()
             a, b, d, e, f = c
             self.body = nn.Sequential(
-                down(shots, a, (7, 1), (2, 1), (3, 0)), down(a, b, (3, 1), (2, 1), (1, 0)), down(b, b, (3, 1), 1, (1, 0)),
+                down(shots, a, (7, 1), (2, 1), (3, 0)), down(a, b, (3, 1), (2, 1), (1, 0)),
+                down(b, b, (3, 1), 1, (1, 0)),
                 down(b, b, (3, 1), (2, 1), (1, 0)), down(b, b, (3, 1), 1, (1, 0)), down(b, d, (3, 1), (2, 1), (1, 0)),
                 down(d, d, (3, 1), 1, (1, 0)), down(d, d, 3, 2, 1), down(d, d, 3, 1, 1), down(d, e, 3, 2, 1),
                 down(e, e, 3, 1, 1), down(e, e, 3, 2, 1), down(e, e, 3, 1, 1), down(e, f, (8, 9), 1, 0),
@@ -77,7 +78,8 @@ def telescope_pulses():
                                        nn.Linear(2 * c, c))
             self.far, self.pair = nn.Linear(64, c // 12), Waves(64)
             self.first = nn.ModuleList(Layer(c, 12) for _ in range(first))
-            self.body, self.token = nn.ModuleList(Layer(c, 12) for _ in range(depth)), nn.Parameter(torch.zeros(1, 1, c))
+            self.body = nn.ModuleList(Layer(c, 12) for _ in range(depth))
+            self.token = nn.Parameter(torch.zeros(1, 1, c))
             self.out = nn.Linear(c, 3)
 
         def forward(self, pulses, way):
@@ -132,7 +134,7 @@ def string_molecules():
 
 
 def powder_patterns():
-    """Symmetry and cell of a crystal from its powder pattern: residual filters of 1-D, squeezed channels, two answers."""
+    """Symmetry and cell of a crystal from its powder pattern: residual filters, squeezed channels, two answers."""
     class Block(nn.Module):
         def __init__(self, i, o, stride):
             super().__init__()
@@ -170,12 +172,13 @@ def powder_patterns():
             return Result(loss + F.huber_loss(self.cell(x).float(), cell.abs(), delta=0.5))
 
     def inputs(b):
-        return {"pattern": torch.zeros(b, 1, 8500), "cell": torch.zeros(b, 6), "labels": torch.zeros(b, dtype=torch.int64)}
+        return {"pattern": torch.zeros(b, 1, 8500), "cell": torch.zeros(b, 6),
+                "labels": torch.zeros(b, dtype=torch.int64)}
     return Net(), inputs, "own"
 
 
 def pendulum_energies():
-    """Motions of coupled pendulums: a network is the energy, and its own gradient is what moves them for eight steps."""
+    """Motions of coupled pendulums: a network is the energy, and its gradient is what moves them for eight steps."""
     class Net(nn.Module):
         def __init__(self, n=12, c=512, steps=8, dt=0.05):
             super().__init__()
@@ -191,7 +194,8 @@ def pendulum_energies():
         def energy(self, q, p):
             seen = torch.cat([q.cos(), q.sin()], -1)
             low = torch.zeros(*q.shape, self.n, device=q.device)
-            low = low.index_put((torch.arange(len(q), device=q.device)[:, None], self.row, self.column), self.mass(seen))
+            each = torch.arange(len(q), device=q.device)[:, None]
+            low = low.index_put((each, self.row, self.column), self.mass(seen))
             moved = torch.einsum("bij,bi->bj", low, p)
             return (0.5 * moved.pow(2).sum(-1) + 0.05 * p.pow(2).sum(-1) + self.pull(seen).squeeze(-1)).sum()
 
@@ -265,7 +269,7 @@ def paired_bases():
 
 
 def particle_poses():
-    """Shapes of a protein from noisy pictures: a dense code, and a network of places in Fourier space turned per picture."""
+    """Shapes of a protein from noisy pictures: a code, and a network of places in Fourier space turned per picture."""
     class Dense(nn.Sequential):
         def __init__(self, i, o, c, depth):
             layers = [nn.Linear(i, c), nn.ReLU()]
@@ -320,7 +324,7 @@ def particle_poses():
 
 
 def kernel_posterior():
-    """Properties of alloys with few samples: learned features, a Gaussian process per task, and its evidence as loss."""
+    """Properties of alloys with few samples: learned features, a Gaussian process per task, its evidence as loss."""
     class Net(nn.Module):
         def __init__(self, traits=145, c=1024, code=32):
             super().__init__()

@@ -109,7 +109,7 @@ def guessed_codes():
 
 
 def swapped_voices():
-    """One speaker's words in another's voice: a bank of filters of many lengths, instance norms, scales from the other."""
+    """One speaker's words in another's voice: a bank of filters, instance norms, and scales from the other."""
     def padded(x, f, size):
         return f(F.pad(x, (size // 2, size // 2 - 1 + size % 2), mode="reflect"))
 
@@ -177,7 +177,7 @@ def swapped_voices():
 
 
 def biaffine_arcs():
-    """Which word each word depends on: letters and words in recurrent layers, a bilinear score for each pair of words."""
+    """Which word each word depends on: letters and words in recurrent layers, a bilinear score for each pair."""
     class Net(nn.Module):
         def __init__(self, rows=60000, letters=128, c=100, wide=400, arc=500, label=100, kinds=48, tags=80):
             super().__init__()
@@ -217,7 +217,8 @@ def span_entities():
             self.kept, self.word, self.place = kept, nn.Embedding(rows, c), nn.Embedding(seq, c)
             self.norm = nn.LayerNorm(c)
             layer = nn.TransformerEncoderLayer(c, heads, 4 * c, 0.1, "gelu", batch_first=True)
-            self.body, self.long = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False), nn.Embedding(longest, 64)
+            self.body = nn.TransformerEncoder(layer, depth, enable_nested_tensor=False)
+            self.long = nn.Embedding(longest, 64)
             first = torch.arange(seq).repeat_interleave(longest)
             size = torch.arange(longest).repeat(seq)
             fits = first + size < seq
@@ -234,7 +235,8 @@ def span_entities():
             total = F.pad((weight.unsqueeze(-1) * x).cumsum(1), (0, 0, 1, 0))
             count = F.pad(weight.cumsum(1), (1, 0))
             last = self.first + self.size
-            mean = (total[:, last + 1] - total[:, self.first]) / (count[:, last + 1] - count[:, self.first]).unsqueeze(-1)
+            mean = total[:, last + 1] - total[:, self.first]
+            mean = mean / (count[:, last + 1] - count[:, self.first]).unsqueeze(-1)
             long = self.long(self.size).expand(len(x), -1, -1)
             h = torch.cat([x[:, self.first], x[:, last], mean.to(x.dtype), long], -1)
             score = self.kind(h).float()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """zoo_inputs.py - inputs and parts of configurations that the networks of zoo.py and zoo_more.py share.
 
-Each function returns a function of a configuration that returns a function of the batch size that makes the inputs.
+Most functions return a function of a configuration, which returns a function of the batch size that makes the inputs.
 """
 import torch
 
