@@ -8,6 +8,10 @@ import functools
 
 import torch
 
+import zoo_more
+from zoo_inputs import (GROUPED, QWEN3_ASR, SMALL, T5GEMMA2, WINDOWED, answered, classified, heard, ids, language, matched, pairs,
+                        picked, placed, seen, spoken)
+
 
 def timm(name):
     import timm as library
@@ -27,70 +31,6 @@ def torchvision(name):
     return make(weights=None, **arguments), lambda b: torch.zeros(b, *size), "cross-entropy"
 
 
-def ids(b, n):
-    return torch.zeros(b, n, dtype=torch.int64)
-
-
-def language(seq, vocab_of="vocab_size"):
-    return lambda config: (lambda b: {"input_ids": ids(b, seq), "labels": ids(b, seq)})
-
-
-def classified(seq):
-    return lambda config: (lambda b: {"input_ids": ids(b, seq), "labels": torch.zeros(b, dtype=torch.int64)})
-
-
-def seen(channels, size):
-    return lambda config: (lambda b: {"pixel_values": torch.zeros(b, channels, size, size), "labels": torch.zeros(b, dtype=torch.int64)})
-
-
-def pairs(source, target):
-    return lambda config: (lambda b: {"input_ids": ids(b, source), "labels": ids(b, target)})
-
-
-def spoken(samples, said=0):
-    """Samples of sound with a class, or with the ids of what was said."""
-    return lambda config: (lambda b: {"input_values": torch.zeros(b, samples),
-                                      "labels": ids(b, said) if said else torch.zeros(b, dtype=torch.int64)})
-
-
-def matched(seq, size):
-    """Texts and pictures for a contrastive loss."""
-    return lambda config: (lambda b: {"input_ids": ids(b, seq), "pixel_values": torch.zeros(b, 3, size, size)})
-
-
-def answered(seq):
-    """A question with a text, and the place of the answer in it."""
-    return lambda config: (lambda b: {"input_ids": ids(b, seq), "start_positions": torch.zeros(b, dtype=torch.int64),
-                                      "end_positions": torch.zeros(b, dtype=torch.int64)})
-
-
-def picked(choices, seq):
-    """Several texts of which one is right."""
-    return lambda config: (lambda b: {"input_ids": torch.zeros(b, choices, seq, dtype=torch.int64),
-                                      "labels": torch.zeros(b, dtype=torch.int64)})
-
-
-def placed(b, n, token, seq):
-    """Token ids that begin with the n places of a picture: of 32 bits, so that measure.py leaves them as they are."""
-    return torch.where(torch.arange(seq) < n, token, 0).repeat(b, 1).int()
-
-
-def heard(frames, tokens, seq):
-    """A spectrum without padding, and a text that begins with the places of its sound."""
-    return lambda config: (lambda b: {"input_ids": placed(b, tokens, 31999, seq), "labels": ids(b, seq),
-                                      "input_features": torch.zeros(b, 128, frames),
-                                      "input_features_mask": torch.ones(b, frames, dtype=torch.int32)})
-
-
-SMALL = {"hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 2048, "vocab_size": 32000}
-GROUPED = {**SMALL, "num_key_value_heads": 4}
-WINDOWED = {**GROUPED, "head_dim": 64, "sliding_window": 256}
-T5GEMMA2 = {"encoder": {"text_config": WINDOWED, "vision_config": {"hidden_size": 384, "num_hidden_layers": 4,
-    "num_attention_heads": 6, "intermediate_size": 1536}, "boi_token_index": 31998, "eoi_token_index": 31997,
-    "image_token_index": 31999}, "decoder": WINDOWED, "image_token_index": 31999, "eoi_token_index": 31997}
-QWEN3_ASR = {"audio_config": {"encoder_layers": 6, "encoder_attention_heads": 8, "encoder_ffn_dim": 2048,
-    "d_model": 512, "output_dim": 768, "downsample_hidden_size": 240}, "text_config": {**GROUPED, "head_dim": 64,
-    "model_type": "qwen3"}, "audio_token_id": 31999, "timestamp_token_id": 31998, "pad_token_id": 0, "eos_token_id": 2}
 # Name: configuration, model, what the configuration says, inputs.
 TRANSFORMERS = {
     "llama": ("LlamaConfig", "LlamaForCausalLM", GROUPED, language(1024)),
@@ -524,6 +464,7 @@ TRANSFORMERS = {
         "input_ids": ids(b, 320), "entity_ids": ids(b, 24),
         "entity_position_ids": torch.zeros(b, 24, 12, dtype=torch.int64), "labels": ids(b, 320)})),
 }
+TRANSFORMERS.update(zoo_more.TRANSFORMERS)
 CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute their loss only where asked
 
 

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""zoo_more.py - more networks of Hugging Face transformers, in the order in which they were drawn. See zoo.py."""
+import torch
+
+from zoo_inputs import GROUPED, SMALL, answered, classified, ids, language, pairs, picked, placed
+
+
+def gridded(patches, width, side, token, seq, more=None):
+    """Patches of a picture for each text, which begins with their places; sides have 32 bits, as in placed."""
+    return lambda config: (lambda b: {
+        "input_ids": placed(b, patches // 4, token, seq), "pixel_values": torch.zeros(b * patches, width),
+        "image_grid_thw": torch.tensor([[1, side, side]], dtype=torch.int32).repeat(b, 1), "labels": ids(b, seq),
+        **(more(b) if more else {})})
+
+
+# Name: configuration, model, what the configuration says, inputs.
+TRANSFORMERS = {
+    "mllama": ("MllamaConfig", "MllamaForConditionalGeneration", {"text_config": {**GROUPED, "num_hidden_layers": 8,
+        "cross_attention_layers": [2, 5], "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}, "vision_config": {
+        "hidden_size": 512, "num_hidden_layers": 6, "num_global_layers": 2, "attention_heads": 8,
+        "intermediate_size": 2048, "image_size": 224, "intermediate_layers_indices": [1, 3],
+        "vision_output_dim": 1536}, "image_token_index": 31999},
+        lambda c: (lambda b: {"input_ids": ids(b, 256), "pixel_values": torch.zeros(b, 1, 4, 3, 224, 224),
+        "aspect_ratio_ids": torch.full((b, 1), 6, dtype=torch.int32),
+        "aspect_ratio_mask": torch.ones(b, 1, 4, dtype=torch.int32),
+        "cross_attention_mask": torch.ones(b, 256, 1, 4, dtype=torch.int32), "labels": ids(b, 256)})),
+    "xlm-roberta-causal": ("XLMRobertaConfig", "XLMRobertaForCausalLM", {"num_hidden_layers": 8, "vocab_size": 64000,
+        "is_decoder": True}, language(384)),
+    "modernbert-class": ("ModernBertConfig", "ModernBertForSequenceClassification", {"num_hidden_layers": 10,
+        "num_labels": 5}, classified(1024)),
+    "seamless-v2-spoken-texts": ("SeamlessM4Tv2Config", "SeamlessM4Tv2ForTextToSpeech", {"vocab_size": 32000,
+        "hidden_size": 640, "encoder_layers": 5, "encoder_ffn_dim": 2560, "encoder_attention_heads": 10,
+        "decoder_layers": 5, "decoder_ffn_dim": 2560, "decoder_attention_heads": 10, "encoder_layerdrop": 0.0,
+        "decoder_layerdrop": 0.0}, pairs(160, 192)),
+    "biogpt-tags": ("BioGptConfig", "BioGptForTokenClassification", {"hidden_size": 1024, "num_hidden_layers": 8,
+        "num_attention_heads": 16, "intermediate_size": 4096, "layerdrop": 0.0, "num_labels": 11}, language(320)),
+    "ibert-choice": ("IBertConfig", "IBertForMultipleChoice", {"num_hidden_layers": 6}, picked(4, 160)),
+    "evolla": ("EvollaConfig", "EvollaForProteinText2Text", {**GROUPED, "num_hidden_layers": 8,
+        "aligner_num_add_layers": 2, "resampler_depth": 3, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
+        "protein_encoder_config": {"hidden_size": 640, "num_hidden_layers": 8, "num_attention_heads": 10,
+        "intermediate_size": 2560}}, lambda c: (lambda b: {"input_ids": ids(b, 192),
+        "attention_mask": torch.ones(b, 192, dtype=torch.int32), "protein_input_ids": ids(b, 384),
+        "protein_attention_mask": torch.ones(b, 384, dtype=torch.int32), "labels": ids(b, 192)})),
+    "bigbird-pegasus-class": ("BigBirdPegasusConfig", "BigBirdPegasusForSequenceClassification", {"d_model": 768,
+        "encoder_layers": 6, "decoder_layers": 6, "encoder_attention_heads": 12, "decoder_attention_heads": 12,
+        "encoder_ffn_dim": 3072, "decoder_ffn_dim": 3072, "vocab_size": 48000, "eos_token_id": 1,
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0}, lambda c: (lambda b: {
+        "input_ids": placed(b, 1, 1, 1024), "labels": torch.zeros(b, dtype=torch.int64)})),
+    "seamless-texts": ("SeamlessM4TConfig", "SeamlessM4TForTextToText", {"vocab_size": 64000, "hidden_size": 512,
+        "encoder_layers": 8, "encoder_ffn_dim": 4096, "encoder_attention_heads": 8, "decoder_layers": 8,
+        "decoder_ffn_dim": 4096, "decoder_attention_heads": 8, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0},
+        pairs(128, 128)),
+    "flava": ("FlavaConfig", "FlavaForPreTraining", {"text_config": {"num_hidden_layers": 6},
+        "image_config": {"num_hidden_layers": 6}, "multimodal_config": {"num_hidden_layers": 4},
+        "image_codebook_config": {}}, lambda c: (lambda b: {"input_ids": ids(b, 77), "input_ids_masked": ids(b, 77),
+        "pixel_values": torch.zeros(b, 3, 224, 224), "codebook_pixel_values": torch.zeros(b, 3, 112, 112),
+        "bool_masked_pos": (torch.arange(196) % 5 < 2).repeat(b, 1), "mlm_labels": ids(b, 77)})),
+    "reformer-class": ("ReformerConfig", "ReformerForSequenceClassification", {"hidden_size": 512,
+        "attention_head_size": 64, "num_attention_heads": 8, "feed_forward_size": 2048, "axial_pos_shape": [32, 32],
+        "axial_pos_embds_dim": [128, 384], "max_position_embeddings": 1024, "num_buckets": 32, "num_hashes": 2,
+        "vocab_size": 16000, "is_decoder": False}, classified(1024)),
+    "sapiens2-semantic": ("Sapiens2Config", "Sapiens2ForSemanticSegmentation", {"hidden_size": 768,
+        "intermediate_size": 3072, "num_hidden_layers": 10, "num_attention_heads": 12, "image_size": [512, 384],
+        "num_key_value_attention_heads": 6, "num_first_full_attention_layers": 3, "num_last_full_attention_layers": 3,
+        "num_labels": 29, "head_config": {"upsample_out_channels": [384, 384, 192, 192],
+        "conv_out_channels": [192, 192]}}, lambda c: (lambda b: {"pixel_values": torch.zeros(b, 3, 512, 384),
+        "labels": torch.zeros(b, 512, 384, dtype=torch.int64)})),
+    "mistral-class": ("MistralConfig", "MistralForSequenceClassification", {**GROUPED, "hidden_size": 1024,
+        "num_attention_heads": 16, "intermediate_size": 3584, "num_hidden_layers": 8, "sliding_window": 256,
+        "pad_token_id": 0}, classified(512)),
+    "luke-pairs": ("LukeConfig", "LukeForEntityPairClassification", {"num_hidden_layers": 8, "vocab_size": 32000,
+        "entity_vocab_size": 20000, "max_position_embeddings": 514, "num_labels": 42}, lambda c: (lambda b: {
+        "input_ids": ids(b, 256), "entity_ids": ids(b, 2),
+        "entity_position_ids": torch.zeros(b, 2, 30, dtype=torch.int64),
+        "labels": torch.zeros(b, dtype=torch.int64)})),
+    "albert-answers": ("AlbertConfig", "AlbertForQuestionAnswering", {"hidden_size": 1024, "num_attention_heads": 16,
+        "intermediate_size": 4096, "num_hidden_layers": 10}, answered(384)),
+    "falcon-answers": ("FalconConfig", "FalconForQuestionAnswering", {"hidden_size": 1024, "num_hidden_layers": 6,
+        "num_attention_heads": 16, "num_kv_heads": 4, "new_decoder_architecture": True, "vocab_size": 40000},
+        answered(640)),
+    "mt5-tags": ("MT5Config", "MT5ForTokenClassification", {"d_model": 768, "d_ff": 2048, "num_layers": 8,
+        "num_heads": 12, "vocab_size": 64000, "num_labels": 9}, language(448)),
+    "lilt-answers": ("LiltConfig", "LiltForQuestionAnswering", {"num_hidden_layers": 10}, answered(512)),
+    "jina-v3-answers": ("JinaEmbeddingsV3Config", "JinaEmbeddingsV3ForQuestionAnswering", {"hidden_size": 768,
+        "num_hidden_layers": 8, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 64000,
+        "max_position_embeddings": 1026}, answered(768)),
+    "blenderbot-small-causal": ("BlenderbotSmallConfig", "BlenderbotSmallForCausalLM", {"decoder_layers": 8,
+        "decoder_layerdrop": 0.0, "is_decoder": True, "is_encoder_decoder": False}, language(512)),
+    "glm4-moe-lite": ("Glm4MoeLiteConfig", "Glm4MoeLiteForCausalLM", {**SMALL, "num_hidden_layers": 5,
+        "num_key_value_heads": 12, "moe_intermediate_size": 384, "n_routed_experts": 16, "kv_lora_rank": 192,
+        "q_lora_rank": 384, "qk_rope_head_dim": 32, "qk_nope_head_dim": 64, "v_head_dim": 96}, language(1024)),
+    "ernie4.5-vl": ("Ernie4_5_VLMoeConfig", "Ernie4_5_VLMoeForConditionalGeneration", {"text_config": {**GROUPED,
+        "num_hidden_layers": 4, "moe_intermediate_size": [512, 256], "moe_k": 2, "moe_num_experts": 8,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0, "mrope_section": [11, 11, 10]},
+        "pad_token_id": 0}, "vision_config": {"depth": 6, "hidden_size": 512, "num_heads": 8,
+        "intermediate_size": 2048}, "image_start_token_id": 31994, "image_end_token_id": 31995,
+        "image_token_id": 31999, "video_start_token_id": 31996, "video_end_token_id": 31997,
+        "video_token_id": 31998}, gridded(1024, 588, 32, 31999, 512, lambda b: {
+        "mm_token_type_ids": placed(b, 256, 1, 512), "moe_mm_token_type_ids": placed(b, 256, 1, 512)})),
+    "glm4v-moe": ("Glm4vMoeConfig", "Glm4vMoeForConditionalGeneration", {"text_config": {**GROUPED,
+        "num_hidden_layers": 5, "moe_intermediate_size": 384, "num_experts_per_tok": 4, "n_routed_experts": 16,
+        "head_dim": 64, "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.5, "mrope_section": [4, 6, 6]}}, "vision_config": {"depth": 6, "hidden_size": 512,
+        "num_heads": 8, "intermediate_size": 1536, "out_hidden_size": 768}, "image_token_id": 31999,
+        "video_token_id": 31998, "image_start_token_id": 31994, "image_end_token_id": 31995,
+        "video_start_token_id": 31996, "video_end_token_id": 31997}, gridded(1024, 1176, 32, 31999, 448, lambda b: {
+        "mm_token_type_ids": placed(b, 256, 1, 448)})),
+    "led": ("LEDConfig", "LEDForConditionalGeneration", {"d_model": 768, "encoder_layers": 6, "decoder_layers": 6,
+        "encoder_attention_heads": 12, "decoder_attention_heads": 12, "encoder_ffn_dim": 3072,
+        "decoder_ffn_dim": 3072, "attention_window": 256, "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0,
+        "max_encoder_position_embeddings": 2048}, pairs(1024, 128)),
+}
