@@ -88,6 +88,38 @@ static void test_casts(void **state)
     near(more / (4 * 8.0 * 64 * 1024), 2 + 2 + 6 + 2 + 4 + 4 + 4.0 * (8 + 2) / 1024, 1e-3);
 }
 
+/* Bytes per token and layer that a model of `many` layers stores more than one of `few`. */
+static double per_layer(const char *many, const char *few, int layers, cm_train_options o)
+{
+    return (peak_as(many, CM_RUNTIME_MEGATRON, 8, o) - peak_as(few, CM_RUNTIME_MEGATRON, 8, o)) / (layers * 8.0 * 64);
+}
+
+/* Each token has two experts of 16-bit results as wide as the model. Until the router's weights were multiplied inside the
+   experts, backward read these results. */
+static void test_weighed(void **state)
+{
+    (void)state;
+    const char      *many = "mixtral:layers=9,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
+    const char      *few = "mixtral:layers=5,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
+    cm_train_options old = {.precision = CM_PRECISION_BF16, .software = 2024}, now = {.precision = CM_PRECISION_BF16};
+    near(per_layer(many, few, 4, old) - per_layer(many, few, 4, now), 2 * 2 * 512, 1e-3);
+}
+
+/* Latent attention of four heads: the second product makes keys of 128 and values of 128 for each, of which the values
+   alone are kept beside the keys with their positions. More heads add 2 x (128 + 64) numbers of queries and keys, 128 of
+   values and 128 of the result, 2 bytes each, and 4 bytes of attention's sums. */
+static void test_latent_values(void **state)
+{
+    (void)state;
+#define LATENT(layers, heads)                                                                                          \
+    "deepseek:layers=" #layers ",hidden=64,heads=" #heads ",ffn=64,seq=64,vocab=64,experts=4,top_k=2,expert_ffn=64,"      \
+    "shared_ffn=64,dense_layers=" #layers ",q_rank=64"
+    cm_train_options o = {.precision = CM_PRECISION_BF16};
+    double more = per_layer(LATENT(9, 8), LATENT(5, 8), 4, o) - per_layer(LATENT(9, 4), LATENT(5, 4), 4, o);
+    near(more, 4 * (2 * (2 * (128 + 64) + 128 + 128) + 4), 1e-3);
+#undef LATENT
+}
+
 /* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted
    copy of 127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
 static void test_copies(void **state)
@@ -112,6 +144,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies),
                                        cmocka_unit_test(test_gates), cmocka_unit_test(test_casts),
-                                       cmocka_unit_test(test_loss_kernels)};
+                                       cmocka_unit_test(test_loss_kernels), cmocka_unit_test(test_weighed),
+                                       cmocka_unit_test(test_latent_values)};
     return cmocka_run_group_tests(tests, begin, end);
 }
