@@ -254,6 +254,8 @@ typedef struct cm_train_options {
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
+    /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
+    bool         narrow_weights;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
@@ -682,6 +684,7 @@ typedef struct cm_plan {
        weights with forward */
     bool         overlap;
     bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
+    int32_t      offload_layers; /* whose activations are: of all stages together, evenly spread; 0: all */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;

@@ -9,8 +9,10 @@
  * read is stored once (Transformer Engine, pytorch/module/layernorm_linear.py). Experts' results are weighed inside the
  * kernel of their activation, so that backward does not read them (moe/experts.py). One kernel writes the keys and
  * values of latent attention beside the product that they come from, which nothing reads after it
- * (fused_apply_mla_rope_for_kv() in multi_latent_attention.py; without it `value.contiguous()`). A compiled model's loss
- * stores what eager PyTorch's does.
+ * (fused_apply_mla_rope_for_kv() in multi_latent_attention.py; without it `value.contiguous()`). With
+ * --fp8-param-gather a weight is one 8-bit tensor by rows and one by columns (Transformer Engine's MXFP8Tensor, and
+ * Float8Tensor with its transposed copy), as many bytes as the 16-bit weight, which does not exist beside them. A compiled
+ * model's loss stores what eager PyTorch's does.
  *
  * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
  * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the
@@ -38,14 +40,20 @@ static bool same_bytes(const cm__piece *a, const cm__piece *b)
     return true;
 }
 
+static void forget(cm__piece *x)
+{
+    if (!x) return;
+    x->bytes = (cm_poly){{0}};
+    x->born = x->dies = -1;
+}
+
 /* `over` reuses the memory of `kept`. */
 static void write_over(cm__piece *kept, cm__piece *over)
 {
     if (!over || over == kept || over->born < 0 || !same_bytes(kept, over)) return;
     if (over->born < kept->born) kept->born = over->born;
     if (over->dies > kept->dies) kept->dies = over->dies;
-    over->bytes = (cm_poly){{0}};
-    over->born = over->dies = -1;
+    forget(over);
 }
 
 static void merge_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
@@ -144,8 +152,10 @@ static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm
         if (n->op == CM_OP_MUL && forward) drop_gate(f, piece_of, i);
         if (n->op == CM_OP_MUL && forward && inside && cm__weighs_results(g, n)) free_results(f, piece_of, i);
         if (n->op == CM_OP_ATTENTION) copy_values(f, piece_of, n);
-        if (forward && cm__is_scaled_cast(g, n) && cm__t(g, n->outputs[0])->role == CM_ROLE_ACTIVATION)
-            join_cast(f, piece_of, i, first);
+        if (!cm__is_scaled_cast(g, n)) continue;
+        cm_role cast = cm__t(g, n->outputs[0])->role;
+        if (forward && cast == CM_ROLE_ACTIVATION) join_cast(f, piece_of, i, first);
+        if (g->narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
     }
 }
 
