@@ -180,6 +180,11 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
+/* Modules that Megatron-LM's selective recomputation makes again: bits of cm_train_options.recompute_modules. */
+typedef enum cm_module {
+    CM_MODULE_CORE_ATTN = 1, CM_MODULE_LAYERNORM = 2, CM_MODULE_MOE_ACT = 4, CM_MODULE_MLA_UP_PROJ = 8
+} cm_module;
+
 /* flash: one kernel that does not store the scores (FlashAttention, Transformer Engine). math: separate matrix products
    and softmax. efficient, cudnn: PyTorch's memory-efficient kernel, cuDNN's. auto: the one that the runtime chooses on
    the device. */
@@ -241,6 +246,7 @@ typedef struct cm_train_options {
     cm_loss      loss;
     cm_recompute recompute;
     int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
+    uint32_t     recompute_modules; /* of selective recomputation: bits of cm_module; 0: see keep_products */
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
@@ -355,7 +361,8 @@ cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag 
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
-/* Sets `recompute` and `recompute_layers` from a name, or from "full:20": 20 layers. */
+/* Sets `recompute`, `recompute_layers` and `recompute_modules` from a name, from "full:20": 20 layers, or from names of
+   modules: "layernorm+moe_act". */
 cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);

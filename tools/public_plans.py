@@ -6,7 +6,7 @@
 
 Prints the error of the throughput per source, model and device. Each run is asked for with what its source tells about it:
 its plan, its device, and the year of its software where attention has changed since. What a source does not tell is the same
-for all of its rows: no recomputation, and the optimizer states of Megatron-LM divided among replicas. All of these runs ran, so
+for all of its rows: no recomputation unless a recipe of the source names it, and the optimizer states of Megatron-LM divided among replicas. All of these runs ran, so
 the last lines, how many are called too large and what the command fits answers, count errors. --mfu prints the fractions of the
 peak for Llama 3 8B and 70B on H100 instead.
 """
@@ -51,6 +51,12 @@ BEHIND = {("DeepSeekV3", "GB200"): ("26.06", ""), ("DeepSeekV3", "GB300"): ("26.
           ("Qwen3_235B_a22B", "GB200"): ("26.06", ""), ("Qwen3_235B_a22B", "GB300"): ("26.06", ""),
           ("Qwen3_235B_a22B", "H100"): ("25.11", "26.04.01"), ("Qwen3_235B_a22B", "B300"): ("26.02", "26.02"),
           ("Qwen3_235B_a22B", "B200"): ("25.11", "25.11")}
+# recompute_modules of the recipes: first and last release, modules. The module mlp, which is that of dense layers, is left out.
+LATENT, NARROW = "mla_up_proj", "layernorm+moe_act"
+RECOMPUTED = {("DeepSeekV3", "B200"): ("", "99", LATENT), ("DeepSeekV3", "B300"): ("", "99", LATENT),
+              ("DeepSeekV3", "GB200"): ("", "26.02.01", LATENT), ("DeepSeekV3", "GB300"): ("", "26.04.01", LATENT),
+              ("DeepSeekV3", "GB200", "later"): ("26.06", "99", LATENT), ("GPT OSS 120B", "B200"): ("", "99", NARROW),
+              ("GPT OSS 120B", "H100"): ("", "99", NARROW), ("GPT OSS 120B", "GB200"): ("", "26.04.01", NARROW)}
 # cpu_offloading_num_layers of the recipes with FSDP, the same in all releases (llama3_workload_base_configs.py):
 OFFLOADED = {("LLAMA3_70B", "GB200"): 40, ("LLAMA3_70B", "GB300"): 20}
 TIMING = {"--overlap": 1, "--async-tp": 1, "--async-ep": 1, "--cluster": 2} # options of time alone, and their words
@@ -104,6 +110,8 @@ def bridge(row):
     release, key = noted(row, "container").split()[0], (row["model"], row["device"].split("-")[0])
     words = ["--grad-reduce-in-bf16"] # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
     words += ["--software", "2025"] if release <= ALL_TO_ALL.get(key, "") else []
+    for begins, ends, modules in (RECOMPUTED[k] for k in (key, (*key, "later")) if k in RECOMPUTED):
+        words += ["--recompute", modules] if begins <= release <= ends else []
     first, last = BEHIND.get(key, ("none", ""))
     words += ["--async-ep"] if first <= release and (not last or release <= last) else []
     adapters = row["model"] == "LLAMA3_70B" and release == "26.06" and row["n_devices"] == "8"

@@ -26,7 +26,7 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -85,7 +85,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -200,7 +200,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -282,7 +282,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -363,7 +363,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -567,7 +567,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -723,7 +723,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
