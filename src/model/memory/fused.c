@@ -11,8 +11,8 @@
  * values of latent attention beside the product that they come from, which nothing reads after it
  * (fused_apply_mla_rope_for_kv() in multi_latent_attention.py; without it `value.contiguous()`). With
  * --fp8-param-gather a weight is one 8-bit tensor by rows and one by columns (Transformer Engine's MXFP8Tensor, and
- * Float8Tensor with its transposed copy), as many bytes as the 16-bit weight, which does not exist beside them. A compiled
- * model's loss stores what eager PyTorch's does.
+ * Float8Tensor with its transposed copy), as many bytes as the 16-bit weight, which does not exist beside them. A
+ * compiled model's loss stores what eager PyTorch's does.
  *
  * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
  * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the

@@ -115,8 +115,8 @@ static double per_layer(const char *many, const char *few, int layers, cm_train_
     return (peak_as(many, CM_RUNTIME_MEGATRON, 8, o) - peak_as(few, CM_RUNTIME_MEGATRON, 8, o)) / (layers * 8.0 * 64);
 }
 
-/* Each token has two experts of 16-bit results as wide as the model. Until the router's weights were multiplied inside the
-   experts, backward read these results. */
+/* Each token has two experts of 16-bit results as wide as the model. Until the router's weights were multiplied inside
+   the experts, backward read these results. */
 static void test_weighed(void **state)
 {
     (void)state;
