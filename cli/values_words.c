@@ -116,21 +116,34 @@ bool store_schedule(const option *o, settings *s, void *field, const char *value
     return false;
 }
 
+/* The N of "activations:N"; 0: the word has none, -1: it is no number of layers. */
+static int32_t layers_of(cm__span word)
+{
+    const char *colon = memchr(word.text, ':', word.length);
+    int64_t     layers = 0;
+    if (!colon) return 0;
+    cm__span number = {colon + 1, word.length - (size_t)(colon + 1 - word.text)};
+    return cm__parse_int(number, &layers) && layers > 0 && layers <= INT32_MAX ? (int32_t)layers : -1;
+}
+
 bool store_offload(const option *o, settings *s, void *field, const char *value)
 {
     cm_plan *plan = field;
     (void)s;
     for (const char *at = value; *at; at += *at == ',') {
-        cm__span word = {at, strcspn(at, ",")};
-        bool    *what = cm__span_is(word, "optimizer")     ? &plan->offload_optimizer
-                        : cm__span_is(word, "activations") ? &plan->offload_activations
-                        : cm__span_is(word, "weights")     ? &plan->offload_weights
+        cm__span word = {at, strcspn(at, ",")}, name = {at, strcspn(at, ",:")};
+        int32_t  layers = layers_of(word);
+        bool    *what = cm__span_is(name, "optimizer")     ? &plan->offload_optimizer
+                        : cm__span_is(name, "activations") ? &plan->offload_activations
+                        : cm__span_is(name, "weights")     ? &plan->offload_weights
                                                            : NULL;
-        if (!what) {
-            say("option %s: '%.*s' is none of optimizer, activations and weights", o->name, (int)word.length, at);
+        if (!what || layers < 0 || (layers > 0 && what != &plan->offload_activations)) {
+            say("option %s: '%.*s' is none of optimizer, activations, activations:N (of N layers) and weights", o->name,
+                (int)word.length, at);
             return false;
         }
         *what = true;
+        if (layers > 0) plan->offload_layers = layers;
         at += word.length;
     }
     return true;

@@ -180,6 +180,11 @@ typedef enum cm_recompute {
     CM_RECOMPUTE_NONE, CM_RECOMPUTE_SELECTIVE, CM_RECOMPUTE_FULL, CM_RECOMPUTES
 } cm_recompute;
 
+/* Modules that Megatron-LM's selective recomputation makes again: bits of cm_train_options.recompute_modules. */
+typedef enum cm_module {
+    CM_MODULE_CORE_ATTN = 1, CM_MODULE_LAYERNORM = 2, CM_MODULE_MOE_ACT = 4, CM_MODULE_MLA_UP_PROJ = 8
+} cm_module;
+
 /* flash: one kernel that does not store the scores (FlashAttention, Transformer Engine). math: separate matrix products
    and softmax. efficient, cudnn: PyTorch's memory-efficient kernel, cuDNN's. auto: the one that the runtime chooses on
    the device. */
@@ -241,6 +246,7 @@ typedef struct cm_train_options {
     cm_loss      loss;
     cm_recompute recompute;
     int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
+    uint32_t     recompute_modules; /* of selective recomputation: bits of cm_module; 0: see keep_products */
     bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
                                    operator; false: it recomputes attention alone, as Megatron-LM's */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
@@ -254,6 +260,8 @@ typedef struct cm_train_options {
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
+    /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
+    bool         narrow_weights;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
@@ -353,7 +361,8 @@ cm_status cm_precision_parse(const char *name, cm_precision *precision, cm_diag 
 cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag *diag);
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
-/* Sets `recompute` and `recompute_layers` from a name, or from "full:20": 20 layers. */
+/* Sets `recompute`, `recompute_layers` and `recompute_modules` from a name, from "full:20": 20 layers, or from names of
+   modules: "layernorm+moe_act". */
 cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);
@@ -682,6 +691,7 @@ typedef struct cm_plan {
        weights with forward */
     bool         overlap;
     bool         offload_optimizer, offload_activations, offload_weights; /* store in host memory */
+    int32_t      offload_layers; /* whose activations are: of all stages together, evenly spread; 0: all */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
     cm_recompute recompute;

@@ -6,8 +6,9 @@
 
 Prints the error of the throughput per source, model and device. Each run is asked for with what its source tells about it:
 its plan, its device, and the year of its software where attention has changed since. What a source does not tell is the same
-for all of its rows: no recomputation, and the optimizer states of Megatron-LM divided among replicas. --mfu prints the
-fractions of the peak for Llama 3 8B and 70B on H100 instead.
+for all of its rows: no recomputation unless a recipe of the source names it, and the optimizer states of Megatron-LM divided among replicas. All of these runs ran, so
+the last lines, how many are called too large and what the command fits answers, count errors. --mfu prints the fractions of the
+peak for Llama 3 8B and 70B on H100 instead.
 """
 import argparse
 import csv
@@ -50,6 +51,15 @@ BEHIND = {("DeepSeekV3", "GB200"): ("26.06", ""), ("DeepSeekV3", "GB300"): ("26.
           ("Qwen3_235B_a22B", "GB200"): ("26.06", ""), ("Qwen3_235B_a22B", "GB300"): ("26.06", ""),
           ("Qwen3_235B_a22B", "H100"): ("25.11", "26.04.01"), ("Qwen3_235B_a22B", "B300"): ("26.02", "26.02"),
           ("Qwen3_235B_a22B", "B200"): ("25.11", "25.11")}
+# recompute_modules of the recipes: first and last release, modules. The module mlp, which is that of dense layers, is left out.
+LATENT, NARROW = "mla_up_proj", "layernorm+moe_act"
+RECOMPUTED = {("DeepSeekV3", "B200"): ("", "99", LATENT), ("DeepSeekV3", "B300"): ("", "99", LATENT),
+              ("DeepSeekV3", "GB200"): ("", "26.02.01", LATENT), ("DeepSeekV3", "GB300"): ("", "26.04.01", LATENT),
+              ("DeepSeekV3", "GB200", "later"): ("26.06", "99", LATENT), ("GPT OSS 120B", "B200"): ("", "99", NARROW),
+              ("GPT OSS 120B", "H100"): ("", "99", NARROW), ("GPT OSS 120B", "GB200"): ("", "26.04.01", NARROW)}
+# cpu_offloading_num_layers of the recipes with FSDP, the same in all releases (llama3_workload_base_configs.py):
+OFFLOADED = {("LLAMA3_70B", "GB200"): 40, ("LLAMA3_70B", "GB300"): 20}
+TIMING = {"--overlap": 1, "--async-tp": 1, "--async-ep": 1, "--cluster": 2} # options of time alone, and their words
 NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}
 
 
@@ -89,6 +99,8 @@ def megatron(row):
     words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # assumed of both sources: tensor-parallel exchanges overlap
     words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
     words += ["--ep", str(ep)] if ep > 1 else []
+    # NeMo-Framework-Launcher 24.07, conf/training/nemotron/nemotron_340b.yaml: grad_sync_dtype. No other of its recipes has it.
+    words += ["--grad-reduce-in-bf16"] if row["model"] == "Nemotron-340B" else []
     return words + (bridge(row) if row["source"] == "Megatron-Bridge" else [])
 
 
@@ -98,10 +110,41 @@ def bridge(row):
     release, key = noted(row, "container").split()[0], (row["model"], row["device"].split("-")[0])
     words = ["--grad-reduce-in-bf16"] # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
     words += ["--software", "2025"] if release <= ALL_TO_ALL.get(key, "") else []
+    for begins, ends, modules in (RECOMPUTED[k] for k in (key, (*key, "later")) if k in RECOMPUTED):
+        words += ["--recompute", modules] if begins <= release <= ends else []
     first, last = BEHIND.get(key, ("none", ""))
     words += ["--async-ep"] if first <= release and (not last or release <= last) else []
     adapters = row["model"] == "LLAMA3_70B" and release == "26.06" and row["n_devices"] == "8"
     return words + (["--lora", "r=16,alpha=32,targets=qkv"] if adapters else [])
+
+
+def stored(row):
+    """What a source's recipes tell of memory alone. All fp8 recipes of Megatron-Bridge have fp8_param_gather
+    (training/mixed_precision.py); adapters leave the weights as they are. Times are asked for without offloading: the
+    program's share of the link to the host is that of copies from pageable memory, and these copies are pinned."""
+    if row["source"] != "Megatron-Bridge":
+        return []
+    layers = OFFLOADED.get((row["model"], row["device"].split("-")[0])) if counted(row, "FSDP") > 1 else None
+    eight = row["precision"] != "BF16" and "--lora" not in bridge(row)
+    return (["--fp8-param-gather"] if eight else []) + (["--offload", f"activations:{layers}"] if layers else [])
+
+
+def asked_of_memory(words):
+    kept, skip = [], 0
+    for word in words:
+        skip = TIMING.get(word, skip)
+        kept += [] if skip else [word]
+        skip = max(0, skip - 1)
+    return kept
+
+
+def fitting(program, row, words):
+    """The answer to whether the run fits, and its probability."""
+    run = subprocess.run([program, "fits", *asked_of_memory(words), *stored(row), "--json"], capture_output=True, text=True,
+                         check=False)
+    said = json.loads(run.stdout) if run.stdout.startswith("{") else {}
+    return {"fits": said.get("fits", False), "answer": said.get("answer", "refused"), "chance": said.get("probability", 0),
+            "need_gib": said.get("reserved_bytes", 0) / 2 ** 30}
 
 
 SOURCES = {"mosaicml/llm-foundry": foundry, "pytorch/torchtitan": titan, "NeMo-docs": megatron, "Megatron-Bridge": megatron}
@@ -134,7 +177,7 @@ def scored(program, row):
     speed = said["throughput_samples_s"] * int(row["seq_len"]) / int(row["n_devices"])
     low, high = (said["step_time_s"] / t for t in reversed(said["interval_s"]))
     return dict(out, measured=measured, predicted=speed, error=speed / measured - 1, mfu=said.get("mfu"),
-                inside=low <= measured / speed <= high, fits=said.get("fits", True))
+                inside=low <= measured / speed <= high, **fitting(program, row, words))
 
 
 def line(name, rows):
@@ -154,7 +197,8 @@ def tables(rows):
     print()
     for source in sorted({r["source"] for r in rows}):
         here = [r for r in rows if r["source"] == source]
-        print(f"{source + ': runs called too large':52} {sum(not r['fits'] for r in here):4} of {len(here)}")
+        answers = ", ".join(f"{sum(r['answer'] == a for r in here)} {a}" for a in ("yes", "unsure", "no"))
+        print(f"{source + ': runs called too large':52} {sum(not r['fits'] for r in here):4} of {len(here)}; fits? {answers}")
 
 
 def mfu_table(rows):

@@ -26,7 +26,7 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -54,17 +54,18 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
             logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-            grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-            prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-            cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-            sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-            async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+            loop: Optional[str] = None, generate: Optional[int] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+            schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
+            overlap: Optional[bool] = None, async_: Optional[bool] = None,
             compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
             runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
@@ -84,7 +85,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -93,6 +94,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -134,7 +136,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         gather of new weights with forward
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
         (default: torch-eager on GPUs)
     cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
@@ -157,17 +159,17 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
-        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
-        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
+        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
+        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -175,15 +177,15 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-           grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-           prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-           runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-           ep: Optional[int] = None, schedule: Optional[str] = None,
+           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
            offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
            what_if: Optional[str] = None) -> Table[Memory]:
     """Predict the memory of a training step by category and level, and what makes it fit.
@@ -198,7 +200,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -207,6 +209,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -234,7 +237,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
@@ -243,12 +246,12 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -256,15 +259,15 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-         grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-         dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-         sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-         global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-         ep: Optional[int] = None, schedule: Optional[str] = None,
+         grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+         cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
          offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
          what_if: Optional[str] = None) -> Fit:
     """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
@@ -279,7 +282,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -288,6 +291,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -315,7 +319,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
@@ -324,12 +328,12 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -337,14 +341,14 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-          ep: Optional[int] = None, schedule: Optional[str] = None,
+          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
           what_if: Optional[str] = None) -> Batch:
@@ -359,7 +363,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -368,6 +372,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -391,7 +396,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     objective: throughput (default: the smallest batch size within 2 % of the highest), memory (equation (5)) or knee
         (the smallest with half of the highest throughput)
     candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
@@ -403,12 +408,13 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--objective": objective,
+        "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
@@ -416,11 +422,11 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
-         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-         objective: Optional[str] = None, what_if: Optional[str] = None,
+         fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -455,6 +461,7 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -515,18 +522,19 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     return ranking("rank", model, {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
-        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
-        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
-        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
-        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
-        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
-        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
-        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
-        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
+        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
+        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
+        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
+        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
+        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
+        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
+        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
+        "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -534,18 +542,19 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-          grad_reduce_in_bf16: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[Sequence[int]] = None, tp: Optional[int] = None,
-          pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
-          interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-          cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-          expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
-          schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
-          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
-          offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
+          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
+          sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
+          async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+          compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+          what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
     batch: samples per replica (default 1); see also --global-batch
@@ -558,7 +567,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -567,6 +576,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -602,7 +612,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         gather of new weights with forward
     async_: replicas send gradients to a parameter server and do not wait for each other
     compress: compress gradients: bits of each one (8), or the fraction of them that is sent (0.01)
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     """
@@ -610,13 +620,14 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
-        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,
@@ -624,13 +635,14 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
-         async_tp: Optional[bool] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
-         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
-         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
+         cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
+         tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
+         pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
+         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -647,6 +659,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -676,11 +689,11 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
-        "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
-        "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
-        "--what-if": what_if, "--price-basis": price_basis})
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
@@ -688,18 +701,18 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
-            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
-            what_if: Optional[str] = None) -> Explanation:
+            fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
+            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None, dataset: Optional[str] = None,
+            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+            versus: Optional[str] = None, full: Optional[bool] = None, what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
@@ -710,7 +723,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         model)
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread
+        spread; with --runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     reentrant: with --recompute full: repeat whole layers, as torch.utils.checkpoint(use_reentrant=True) and Hugging
         Face's trainer do
     loss_kernel: cross-entropy of a language model: auto (default: PyTorch's plain one), plain, fused or chunked
@@ -719,6 +732,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -745,7 +759,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
-    offload: store in host memory: optimizer, activations, weights (comma-separated)
+    offload: store in host memory: optimizer, activations, weights (comma-separated); activations:N: of N layers
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
         (default: torch-eager on GPUs)
     cuda_graphs: replay the step's kernels from CUDA graphs, without the host's launches (torch-eager and
@@ -763,14 +777,15 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
-        "--full": full, "--what-if": what_if})
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
+        "--what-if": what_if})
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,

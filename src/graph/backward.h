@@ -13,6 +13,7 @@ typedef struct cm__backward {
     int32_t  *group;    /* per forward node: its recomputation group; -1: its outputs are kept */
     int32_t  *copy;     /* per forward tensor: its recomputed copy, or itself if it is kept; -1: not recomputed yet */
     bool     *keeps;    /* per forward node: it is in a group, and its outputs are kept nevertheless; NULL: none is */
+    bool     *discards; /* per forward node: it is in a group, and nothing else keeps its outputs; NULL: none is */
     int32_t  *first_of_group, *next_in_group; /* the nodes of each group, in order; -1 ends a list */
 } cm__backward;
 
@@ -21,6 +22,9 @@ int32_t cm__gradient_of_output(const cm__backward *b, const cm_node *n, int32_t 
 
 /* recompute_groups.c: fills in the groups. */
 void cm__group_nodes(cm__backward *b, const cm_train_options *o);
+
+/* recompute_modules.c: groups of modules whose results are discarded; bits of cm_module. */
+void cm__group_modules(cm__backward *b, uint32_t modules);
 
 /* The tensor to read in backward for a forward tensor: the one kept since forward, or its recomputed copy. */
 int32_t cm__kept(cm__backward *b, int32_t tensor);

@@ -116,6 +116,27 @@ PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(layout, layouts, CM_LAYOUTS)
 
+/* Bits of modules in "layernorm+moe_act"; 0: a word is none. */
+static uint32_t modules_of(const char *text)
+{
+    static const struct {
+        const char *name;
+        cm_module   module;
+    } modules[] = {{"core_attn", CM_MODULE_CORE_ATTN}, {"layernorm", CM_MODULE_LAYERNORM},
+                   {"moe_act", CM_MODULE_MOE_ACT}, {"mla_up_proj", CM_MODULE_MLA_UP_PROJ}};
+    uint32_t bits = 0;
+    for (const char *at = text; *at; at += *at == '+') {
+        cm__span word = {at, strcspn(at, "+")};
+        uint32_t bit = 0;
+        for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+            if (cm__span_is(word, modules[i].name)) bit = (uint32_t)modules[i].module;
+        if (!bit) return 0;
+        bits |= bit;
+        at += word.length;
+    }
+    return bits;
+}
+
 cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag)
 {
     static const char full[] = "full:";
@@ -125,5 +146,6 @@ cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *d
     if (some && (!cm__parse_int((cm__span){count, strlen(count)}, &layers) || layers < 1 || layers > INT32_MAX))
         return cm__diag_set(diag, CM_ERR_UNKNOWN, "'%s' is not a number of layers such as full:20", text);
     train->recompute_layers = (int32_t)layers;
-    return cm_recompute_parse(some ? "full" : text, &train->recompute, diag);
+    train->recompute_modules = modules_of(text);
+    return cm_recompute_parse(some ? "full" : train->recompute_modules ? "selective" : text, &train->recompute, diag);
 }

@@ -46,12 +46,18 @@ static bool same_counts(const cm_plan *a, const cm_plan *b)
            a->global_batch == b->global_batch && a->accumulate == b->accumulate;
 }
 
+double cm__moved_layers(const cm_plan *p, int32_t parts)
+{
+    return p->offload_layers > 0 && p->offload_layers < parts - 2 ? p->offload_layers / (parts - 2.0) : 1;
+}
+
 bool cm__plan_same(const cm_plan *a, const cm_plan *b)
 {
     return same_counts(a, b) && a->sequence_parallel == b->sequence_parallel && a->gpipe == b->gpipe &&
            a->asynchronous == b->asynchronous && a->gradient_bits == b->gradient_bits &&
            a->gradient_part == b->gradient_part && a->overlap == b->overlap && a->async_experts == b->async_experts &&
            a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
-           a->offload_weights == b->offload_weights && a->recompute == b->recompute &&
+           a->offload_weights == b->offload_weights && a->offload_layers == b->offload_layers &&
+           a->recompute == b->recompute &&
            a->recompute_layers == b->recompute_layers;
 }

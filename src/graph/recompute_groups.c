@@ -63,7 +63,8 @@ static void keep_boundaries(cm__backward *b)
     for (int32_t i = 0; i < b->forward_nodes; i++)
         for (int32_t k = 0; k < b->g->nodes[i].n_inputs; k++) {
             int32_t t = b->g->nodes[i].inputs[k], from = t < 0 ? -1 : cm__t(b->g, t)->producer;
-            if (from >= 0 && b->group[from] >= 0 && b->group[from] != b->group[i]) b->copy[t] = t;
+            if (from < 0 || (b->discards && b->discards[from])) continue;
+            if (b->group[from] >= 0 && b->group[from] != b->group[i]) b->copy[t] = t;
         }
 }
 
@@ -141,6 +142,9 @@ void cm__group_nodes(cm__backward *b, const cm_train_options *o)
     bool own = o->recompute == CM_RECOMPUTE_NONE && group_segments(b);
     if (o->recompute == CM_RECOMPUTE_FULL) group_layers(b);
     if (o->recompute == CM_RECOMPUTE_FULL && o->recompute_layers > 0) leave_layers(b, o->recompute_layers);
-    if (o->recompute == CM_RECOMPUTE_SELECTIVE) (o->keep_products ? group_but_products : group_attention)(b);
+    bool selective = o->recompute == CM_RECOMPUTE_SELECTIVE, modules = selective && o->recompute_modules;
+    if (selective && (!modules || o->recompute_modules & CM_MODULE_CORE_ATTN))
+        (o->keep_products ? group_but_products : group_attention)(b);
+    if (modules) cm__group_modules(b, o->recompute_modules);
     if (o->recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
 }

@@ -39,6 +39,17 @@ bool cm__attention_grouped(const cm_graph *g, const cm_node *n)
     return q->rank == 4 && k->rank == 4 && !cm__dim_same(q->dims[1], k->dims[1]);
 }
 
+int32_t cm__values_alone(const cm_graph *g, const cm_node *n)
+{
+    if (n->n_inputs < 3 || !cm__has(n, 2)) return -1;
+    const cm_tensor *values = cm__in(g, n, 2), *base = cm__t(g, values->storage);
+    cm_poly          part = cm_tensor_elements(values), whole = cm_tensor_elements(base);
+    if (base->producer < 0 || cm__class(&g->nodes[base->producer]) != CM_CLASS_GEMM) return -1;
+    for (int k = 0; k < 2; k++)
+        if (cm__in(g, n, k)->storage == values->storage) return -1;
+    return cm__poly_at(&part, 1) < cm__poly_at(&whole, 1) ? n->inputs[2] : -1;
+}
+
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
     if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;

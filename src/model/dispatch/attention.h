@@ -26,6 +26,10 @@ const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime);
 /* True: there are fewer heads of keys and values than of queries. */
 bool cm__attention_grouped(const cm_graph *g, const cm_node *attention);
 
+/* The values, if they are a part of a product's result in which neither queries nor keys lie, as in latent attention;
+   -1: they are not. */
+int32_t cm__values_alone(const cm_graph *g, const cm_node *attention);
+
 /* Bytes per score that unfused attention stores from forward to backward. */
 double cm__score_bytes(const cm_graph *g, const cm_node *attention);
 

@@ -57,6 +57,14 @@ static const cm_node *forward_node(const cm_graph *g, const cm_node *n)
 
 bool cm__routes(const cm_graph *g, const cm_node *n) { return stage_of(g, forward_node(g, n)) != NOWHERE; }
 
+bool cm__weighs_results(const cm_graph *g, const cm_node *n) { return stage_of(g, forward_node(g, n)) == WEIGHED; }
+
+bool cm__weighs_inside(cm_runtime runtime, int32_t software)
+{
+    const int32_t since = 2025; /* Megatron Core 0.13 of July 2025: weighted_bias_swiglu_impl() in moe/experts.py */
+    return cm__is_megatron_core(runtime, software) && (!software || software >= since);
+}
+
 bool cm__sends_once(cm_runtime runtime, int32_t software)
 {
     const int32_t since = 2026; /* Megatron-Bridge's recipes: hybridep on most devices from release 26.02 on */

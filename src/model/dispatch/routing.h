@@ -8,6 +8,11 @@
 /* Whether a node, or the forward node that it is the gradient of, brings tokens to experts or their results back. */
 bool cm__routes(const cm_graph *graph, const cm_node *node);
 
+/* Whether a node multiplies experts' results by the router's weights, and whether the runtime does that inside the
+   kernel of the activation between an expert's products instead, so that backward does not read the results. */
+bool cm__weighs_results(const cm_graph *graph, const cm_node *node);
+bool cm__weighs_inside(cm_runtime runtime, int32_t software);
+
 /* Whether tokens that several experts of a device or node want are sent there once: the flexible dispatchers of today's
    Megatron Core (DeepEP, HybridEP), which also sort rows by expert as they write them. */
 bool cm__sends_once(cm_runtime runtime, int32_t software);

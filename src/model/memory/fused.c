@@ -6,8 +6,13 @@
  * probabilities, gradient (tensor_parallel/cross_entropy.py). Its SwiGLU is one kernel, whose backward recomputes the
  * activation (fusions/fused_bias_swiglu.py). Queries, keys and values are one product there, and so are the first two
  * of a gated network (TELayerNormColumnParallelLinear, core/models/gpt/gpt_layer_specs.py): the 8-bit copy of what they
- * read is stored once (Transformer Engine, pytorch/module/layernorm_linear.py). A compiled model's loss stores what
- * eager PyTorch's does.
+ * read is stored once (Transformer Engine, pytorch/module/layernorm_linear.py). Experts' results are weighed inside the
+ * kernel of their activation, so that backward does not read them (moe/experts.py). One kernel writes the keys and
+ * values of latent attention beside the product that they come from, which nothing reads after it
+ * (fused_apply_mla_rope_for_kv() in multi_latent_attention.py; without it `value.contiguous()`). With
+ * --fp8-param-gather a weight is one 8-bit tensor by rows and one by columns (Transformer Engine's MXFP8Tensor, and
+ * Float8Tensor with its transposed copy), as many bytes as the 16-bit weight, which does not exist beside them. A
+ * compiled model's loss stores what eager PyTorch's does.
  *
  * A chunked loss computes the logits of some tokens at a time and their gradient at once. Liger's
  * (ops/fused_linear_cross_entropy.py) divides the tokens by words / width, so that a chunk of logits is as large as the
@@ -17,6 +22,8 @@
  */
 #include <math.h>
 #include "graph/rule.h"
+#include "model/dispatch/attention.h"
+#include "model/dispatch/routing.h"
 #include "model/dispatch/rules.h"
 #include "model/memory/footprint.h"
 
@@ -33,14 +40,20 @@ static bool same_bytes(const cm__piece *a, const cm__piece *b)
     return true;
 }
 
+static void forget(cm__piece *x)
+{
+    if (!x) return;
+    x->bytes = (cm_poly){{0}};
+    x->born = x->dies = -1;
+}
+
 /* `over` reuses the memory of `kept`. */
 static void write_over(cm__piece *kept, cm__piece *over)
 {
     if (!over || over == kept || over->born < 0 || !same_bytes(kept, over)) return;
     if (over->born < kept->born) kept->born = over->born;
     if (over->dies > kept->dies) kept->dies = over->dies;
-    over->bytes = (cm_poly){{0}};
-    over->born = over->dies = -1;
+    forget(over);
 }
 
 static void merge_logits(cm_footprint *f, const int32_t *piece_of, int32_t loss)
@@ -65,6 +78,21 @@ static void drop_gate(cm_footprint *f, const int32_t *piece_of, int32_t product)
         cm__piece       *x = gate ? piece_at(f, piece_of, n->inputs[k]) : NULL;
         if (x && x->born >= 0 && x->dies > product) x->dies = product;
     }
+}
+
+/* Experts' results are freed once they are added. */
+static void free_results(cm_footprint *f, const int32_t *piece_of, int32_t product)
+{
+    cm__piece *x = piece_at(f, piece_of, f->step->nodes[product].inputs[0]);
+    if (x && x->born >= 0 && x->dies > product) x->dies = product;
+}
+
+/* The values alone are kept of what they lie in. */
+static void copy_values(cm_footprint *f, const int32_t *piece_of, const cm_node *attention)
+{
+    int32_t    values = cm__values_alone(f->step, attention);
+    cm__piece *x = piece_at(f, piece_of, values);
+    if (x && x->born >= 0) x->bytes = cm_tensor_bytes(cm__t(f->step, values));
 }
 
 /* first: per tensor, the cast to 8 bits that read it last, plus 1. */
@@ -116,13 +144,18 @@ static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm
 {
     const cm_graph *g = f->step;
     int32_t        *first = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *first);
+    bool            inside = cm__weighs_inside(f->options.runtime, g->software);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           forward = n->phase == CM_FORWARD || n->phase == CM_RECOMPUTE;
         if (n->op == CM_OP_CROSS_ENTROPY && n->phase == CM_FORWARD) merge_logits(f, piece_of, i);
         if (n->op == CM_OP_MUL && forward) drop_gate(f, piece_of, i);
-        if (forward && cm__is_scaled_cast(g, n) && cm__t(g, n->outputs[0])->role == CM_ROLE_ACTIVATION)
-            join_cast(f, piece_of, i, first);
+        if (n->op == CM_OP_MUL && forward && inside && cm__weighs_results(g, n)) free_results(f, piece_of, i);
+        if (n->op == CM_OP_ATTENTION) copy_values(f, piece_of, n);
+        if (!cm__is_scaled_cast(g, n)) continue;
+        cm_role cast = cm__t(g, n->outputs[0])->role;
+        if (forward && cast == CM_ROLE_ACTIVATION) join_cast(f, piece_of, i, first);
+        if (g->narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
     }
 }
 

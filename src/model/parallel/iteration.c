@@ -12,6 +12,7 @@
  * and stragglers.
  */
 #include "model/parallel/iteration.h"
+#include "graph/plan_counts.h"
 
 #include <math.h>
 
@@ -130,7 +131,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     st.update_host_s = parts->update_host_s;
     /* gradients to the host, weights back */
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
-    st.offload_kept_s = 2 * kept * parts->kept_bytes / parts->host_bytes_s;
+    st.offload_kept_s = 2 * kept * cm__moved_layers(plan, parts->count) * parts->kept_bytes / parts->host_bytes_s;
     st.offload_weights_s = 2 * (st.parameters * parts->gradient_bytes + st.frozen_bytes) / parts->host_bytes_s;
     return st;
 }

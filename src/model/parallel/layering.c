@@ -3,6 +3,8 @@
 #include "model/parallel/layering.h"
 
 #include "graph/rule.h"
+#include "model/dispatch/attention.h"
+#include "model/dispatch/routing.h"
 #include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
 
@@ -155,10 +157,34 @@ static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
     return g->nodes[x->dies].phase != CM_FORWARD;
 }
 
+/* True: experts' results that the kernel of their activation has weighed. */
+static bool is_weighed(const cm_graph *g, int32_t tensor)
+{
+    int32_t from = cm__t(g, tensor)->producer;
+    if (from < 0 || !cm__weighs_inside(CM_RUNTIME_MEGATRON, g->software)) return false;
+    for (int32_t i = from + 1; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
+        if (g->nodes[i].op == CM_OP_MUL && g->nodes[i].inputs[0] == tensor) return cm__weighs_results(g, &g->nodes[i]);
+    return false;
+}
+
+/* Values of an attention that lie in a tensor; -1: there are none. */
+static int32_t values_in(const cm_graph *g, int32_t tensor)
+{
+    int32_t from = cm__t(g, tensor)->producer;
+    for (int32_t i = from + 1; from >= 0 && i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++) {
+        int32_t values = g->nodes[i].op == CM_OP_ATTENTION ? cm__values_alone(g, &g->nodes[i]) : -1;
+        if (values >= 0 && cm__t(g, values)->storage == tensor) return values;
+        if (g->nodes[i].block != g->nodes[from].block) return -1;
+    }
+    return -1;
+}
+
 static cm__layer_tensor kept_tensor(const cm_graph *g, const cm__layering *l, int32_t t)
 {
-    return (cm__layer_tensor){.tensor = t, .part = l->count / 2, .bytes = cm_tensor_bytes(cm__t(g, t)),
-                              .gate = is_gate(g, t), .again = is_cast_again(g, l, t)};
+    int32_t values = values_in(g, t);
+    cm_poly bytes = cm_tensor_bytes(cm__t(g, t)), stored = values >= 0 ? cm_tensor_bytes(cm__t(g, values)) : bytes;
+    if (is_gate(g, t) || is_cast_again(g, l, t) || is_weighed(g, t)) stored = (cm_poly){{0}};
+    return (cm__layer_tensor){.tensor = t, .part = l->count / 2, .bytes = bytes, .fused_bytes = stored};
 }
 
 /* Plans differ in the part of each that a device has. */

@@ -12,9 +12,8 @@
 typedef struct cm__layer_tensor {
     int32_t tensor, part;
     cm_poly bytes;
-    double  by;   /* as many devices share it */
-    bool    gate;  /* the activation of a gated product */
-    bool    again; /* an 8-bit copy of a tensor that has one already */
+    double  by;          /* as many devices share it */
+    cm_poly fused_bytes; /* of a stored activation: what Megatron-LM stores of it (model/memory/fused.c) */
 } cm__layer_tensor;
 
 /* What tensor-parallel devices do together after a node. */

@@ -114,8 +114,8 @@ static void add_kept(cm__making *k)
     k->parts->host_bytes_s = host && host->bw_bytes_s.known ? host->bw_bytes_s.value * cm__share_of("host-part") : 1;
     for (int32_t i = 0; i < k->layering->n_kept; i++) {
         const cm__layer_tensor *x = &k->layering->kept[i];
-        if ((x->gate || x->again) && k->m->runtime == CM_RUNTIME_MEGATRON) continue; /* as in model/memory/fused.c */
-        k->parts->kept_bytes += cm__poly_at(&x->bytes, k->batch) / x->by;
+        k->parts->kept_bytes +=
+            cm__poly_at(k->m->runtime == CM_RUNTIME_MEGATRON ? &x->fused_bytes : &x->bytes, k->batch) / x->by;
     }
     for (int32_t i = 0; i < g->n_nodes && k->m->calls->math; i++) {
         const cm_node *n = &g->nodes[i];

@@ -26,6 +26,7 @@ void cm__json_plan(cm__ctx *ctx, json_t *o, const cm_plan *p)
     if (p->offload_optimizer) cm__json_append(ctx, offload, json_string("optimizer"));
     if (p->offload_activations) cm__json_append(ctx, offload, json_string("activations"));
     if (p->offload_weights) cm__json_append(ctx, offload, json_string("weights"));
+    if (p->offload_layers) cm__json_set(ctx, o, "offload_layers", json_integer(p->offload_layers));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(p->recompute)));
     if (p->recompute_layers) cm__json_set(ctx, o, "recompute_layers", json_integer(p->recompute_layers));
 }

@@ -34,6 +34,16 @@ TEST(accumulation_follows_from_the_batches)
     assert_int_equal(filled((cm_plan){.accumulate = 3}).accumulate, 3);
 }
 
+/* Of eight layers between the parts before and after them; 0 and more than there are mean all. */
+TEST(some_layers_are_offloaded)
+{
+    const double expected[] = {[0] = 1, [2] = 0.25, [8] = 1, [9] = 1};
+    for (int32_t layers = 0; layers < 10; layers++) {
+        cm_plan p = {.offload_activations = true, .offload_layers = layers};
+        if (expected[layers] > 0) assert_true(cm__moved_layers(&p, 10) == expected[layers]);
+    }
+}
+
 /* The padding between the members has arbitrary bytes; every member counts. */
 TEST(equal_members_are_equal_plans)
 {
@@ -46,6 +56,8 @@ TEST(equal_members_are_equal_plans)
     b.zero = 2;
     assert_false(cm__plan_same(&a, &b));
     b = a, b.recompute = CM_RECOMPUTE_FULL;
+    assert_false(cm__plan_same(&a, &b));
+    b = a, b.offload_layers = 3;
     assert_false(cm__plan_same(&a, &b));
     b = a, b.offload_weights = true;
     assert_false(cm__plan_same(&a, &b));
@@ -82,6 +94,7 @@ int main(void)
         cmocka_unit_test(counts_default_to_one), cmocka_unit_test(replicas_use_the_other_devices),
         cmocka_unit_test(accumulation_follows_from_the_batches),
         cmocka_unit_test(equal_members_are_equal_plans), cmocka_unit_test(contradictions),
+        cmocka_unit_test(some_layers_are_offloaded),
         cmocka_unit_test(experts_of_more_devices_than_replicas_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,6 +105,16 @@ static void test_refused(void **state)
     assert_int_equal(status_of(gpu, narrow), CM_ERR_UNSUPPORTED); /* a buffer of Megatron-LM */
     narrow.runtime = CM_RUNTIME_MEGATRON;
     assert_int_equal(status_of(gpu, narrow), CM_OK);
+    cm_step_options weights = {.train.narrow_weights = true, .runtime = CM_RUNTIME_MEGATRON};
+    assert_int_equal(status_of(gpu, weights), CM_ERR_UNSUPPORTED); /* they have 16 bits */
+    weights.train.precision = CM_PRECISION_FP8;
+    assert_int_equal(status_of(gpu, weights), CM_OK);
+    weights.runtime = CM_RUNTIME_TORCH_EAGER;
+    assert_int_equal(status_of(gpu, weights), CM_ERR_UNSUPPORTED);
+    cm_step_options modules = {.train = {.recompute = CM_RECOMPUTE_SELECTIVE, .recompute_modules = CM_MODULE_LAYERNORM}};
+    assert_int_equal(status_of(gpu, modules), CM_ERR_UNSUPPORTED); /* single modules are recomputed by Megatron-LM */
+    modules.runtime = CM_RUNTIME_MEGATRON;
+    assert_int_equal(status_of(gpu, modules), CM_OK);
     cm_step_options fused = {.train.fused_kernels = true}, whole = {.train.whole_layers = true};
     assert_int_equal(status_of(gpu, fused), CM_OK);
     assert_int_equal(status_of(gpu, whole), CM_OK);

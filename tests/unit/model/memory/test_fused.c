@@ -2,7 +2,7 @@
 /* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations, 8-bit copies. */
 #include "memory_case.h"
 
-static double peak_as(const char *model, cm_runtime runtime, int64_t batch, cm_train_options o)
+static double bytes_of(cm_category category, const char *model, cm_runtime runtime, int64_t batch, cm_train_options o)
 {
     cm_graph *forward, *step;
     o.optimizer = CM_OPTIMIZER_SGD;
@@ -13,7 +13,12 @@ static double peak_as(const char *model, cm_runtime runtime, int64_t batch, cm_t
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = runtime}, batch, false);
     cm_graph_free(step);
     cm_graph_free(forward);
-    return use.categories[CM_CATEGORY_INPUT_OUTPUT];
+    return use.categories[category];
+}
+
+static double peak_as(const char *model, cm_runtime runtime, int64_t batch, cm_train_options o)
+{
+    return bytes_of(CM_CATEGORY_INPUT_OUTPUT, model, runtime, batch, o);
 }
 
 static double peak_of(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel, cm_logits logits)
@@ -88,6 +93,54 @@ static void test_casts(void **state)
     near(more / (4 * 8.0 * 64 * 1024), 2 + 2 + 6 + 2 + 4 + 4 + 4.0 * (8 + 2) / 1024, 1e-3);
 }
 
+/* Four layers' weights of 8-bit products, one byte each: queries, keys, values and attention's output 4 h^2, the gated
+   network 3 h f. With --fp8-param-gather there is no such copy beside the weight. */
+static void test_narrow_weights(void **state)
+{
+    (void)state;
+    const char *models[] = {"llama:layers=9,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=64",
+                            "llama:layers=5,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=64"};
+    double      more[2]; /* of four more layers, with copies and without */
+    for (int narrow = 0; narrow < 2; narrow++) {
+        cm_train_options o = {.precision = CM_PRECISION_FP8, .narrow_weights = narrow};
+        more[narrow] = bytes_of(CM_CATEGORY_ALGORITHM, models[0], CM_RUNTIME_MEGATRON, 64, o) -
+                       bytes_of(CM_CATEGORY_ALGORITHM, models[1], CM_RUNTIME_MEGATRON, 64, o);
+    }
+    near(more[0] - more[1], 4 * (4.0 * 256 * 256 + 3.0 * 256 * 512), 1);
+}
+
+/* Bytes per token and layer that a model of `many` layers stores more than one of `few`. */
+static double per_layer(const char *many, const char *few, int layers, cm_train_options o)
+{
+    return (peak_as(many, CM_RUNTIME_MEGATRON, 8, o) - peak_as(few, CM_RUNTIME_MEGATRON, 8, o)) / (layers * 8.0 * 64);
+}
+
+/* Each token has two experts of 16-bit results as wide as the model. Until the router's weights were multiplied inside
+   the experts, backward read these results. */
+static void test_weighed(void **state)
+{
+    (void)state;
+    const char      *many = "mixtral:layers=9,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
+    const char      *few = "mixtral:layers=5,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
+    cm_train_options old = {.precision = CM_PRECISION_BF16, .software = 2024}, now = {.precision = CM_PRECISION_BF16};
+    near(per_layer(many, few, 4, old) - per_layer(many, few, 4, now), 2 * 2 * 512, 1e-3);
+}
+
+/* Latent attention of four heads: the second product makes keys of 128 and values of 128 for each, of which the values
+   alone are kept beside the keys with their positions. More heads add 2 x (128 + 64) numbers of queries and keys, 128 of
+   values and 128 of the result, 2 bytes each, and 4 bytes of attention's sums. */
+static void test_latent_values(void **state)
+{
+    (void)state;
+#define LATENT(layers, heads)                                                                                          \
+    "deepseek:layers=" #layers ",hidden=64,heads=" #heads ",ffn=64,seq=64,vocab=64,experts=4,top_k=2,expert_ffn=64,"      \
+    "shared_ffn=64,dense_layers=" #layers ",q_rank=64"
+    cm_train_options o = {.precision = CM_PRECISION_BF16};
+    double more = per_layer(LATENT(9, 8), LATENT(5, 8), 4, o) - per_layer(LATENT(9, 4), LATENT(5, 4), 4, o);
+    near(more, 4 * (2 * (2 * (128 + 64) + 128 + 128) + 4), 1e-3);
+#undef LATENT
+}
+
 /* Copies of the logits at the peak, in fp32 logits of all 128 tokens: those that the script keeps, their shifted
    copy of 127 tokens, and in a plain loss as many log-probabilities. A fused loss writes its gradient over the copy. */
 static void test_copies(void **state)
@@ -112,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_logits), cmocka_unit_test(test_copies),
                                        cmocka_unit_test(test_gates), cmocka_unit_test(test_casts),
-                                       cmocka_unit_test(test_loss_kernels)};
+                                       cmocka_unit_test(test_loss_kernels), cmocka_unit_test(test_weighed), cmocka_unit_test(test_narrow_weights),
+                                       cmocka_unit_test(test_latent_values)};
     return cmocka_run_group_tests(tests, begin, end);
 }

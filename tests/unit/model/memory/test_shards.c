@@ -50,6 +50,22 @@ static void test_fsdp(void **state)
     cm_graph_free(forward);
 }
 
+/* Activations of eight layers on one device: if those of four are in host memory, half of what offloading all of them
+   saves is saved. */
+static void test_some_layers_offloaded(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("llama:layers=8,hidden=64,heads=2,ffn=4096,seq=64,vocab=64", CM_PRECISION_FP32, CM_OPTIMIZER_SGD);
+    double    bytes[3];
+    for (int k = 0; k < 3; k++) {
+        cm_plan p = {.offload_activations = k > 0, .offload_layers = k == 1 ? 4 : 0};
+        bytes[k] = use_of(step, spread(p), 32, false).categories[CM_CATEGORY_INPUT_OUTPUT];
+    }
+    near(bytes[0] - bytes[1], (bytes[0] - bytes[2]) / 2, 0.02 * bytes[0]);
+    assert_true(bytes[2] < 0.5 * bytes[0]);
+    cm_graph_free(step);
+}
+
 /* Two stages of two layers: only the last two have experts, so the last stage has all of them, half of the other
    layers and the head. */
 static void test_stages_of_experts(void **state)
@@ -154,7 +170,7 @@ static void test_same_shards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_zero), cmocka_unit_test(test_some_layers_offloaded),
         cmocka_unit_test(test_fsdp),
         cmocka_unit_test(test_stages_of_experts),
         cmocka_unit_test(test_fsdp_in_stages),
