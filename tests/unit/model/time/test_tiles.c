@@ -83,17 +83,31 @@ static void test_waves_and_pixels(void **state)
     near(out[PIXELS], 49 / 56.0);
 }
 
+/* 2 volumes of 4 x 6 x 5, 96 filters of 24 channels and 3 x 1 x 1 numbers. */
+static void test_volumes(void **state)
+{
+    cm__call c = {.op = CM__CALL_CONV3D, .pass = CM__PASS_FORWARD, .variant = "nchw", .dtype = "fp32",
+                  .sizes = {2, 24, 96, 4, 6, 5, 3, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1}};
+    float    out[COUNT];
+    (void)state;
+    assert_int_equal(cm__tiles_of_conv(&c, CORES, out), COUNT);
+    near(out[FILTERS + side(128)], 96 / 128.0);
+    near(out[PLACES + side(256)], 240 / 256.0);
+    near(out[INNER], 72 / 96.0);
+    near(out[PIXELS], 1);
+}
+
 /* A trend has them as inputs: filters of 96 and of 128 differ in more than their number. */
 static void test_inputs_of_trends(void **state)
 {
-    cm__call   c = convolution(CM__PASS_FORWARD, 64, 96, 56), volume = {.op = CM__CALL_CONV3D};
+    cm__call   c = convolution(CM__PASS_FORWARD, 64, 96, 56), product = {.op = CM__CALL_GEMM};
     cm__limits limits = {.cores = CORES};
     float      inputs[CM__TREND_INPUTS], tiles[COUNT];
     (void)state;
     int count = cm__trend_inputs(&c, &limits, NULL, inputs);
     cm__tiles_of_conv(&c, CORES, tiles);
     for (int i = 0; i < COUNT; i++) assert_true(inputs[count - COUNT + i] == tiles[i]);
-    assert_int_equal(cm__tiles_of_conv(&volume, CORES, tiles), 0);
+    assert_int_equal(cm__tiles_of_conv(&product, CORES, tiles), 0);
 }
 
 /* Sizes that nothing was checked about. */
@@ -109,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parts), cmocka_unit_test(test_sides), cmocka_unit_test(test_waves_and_pixels),
+        cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_inputs_of_trends), cmocka_unit_test(test_no_sizes),
     };
     return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);
