@@ -22,7 +22,7 @@ import internal
 
 PATH = pathlib.Path(__file__).resolve().parent.parent / "data/trends.json"
 NETWORKS, LEAST_STEPS, DECAY, HUBER, FOLDS = 3, 1500, 1e-3, 0.3, 5
-USUAL = dict(hidden=48, batch=256, passes=60, rate=4e-3)
+USUAL = dict(hidden=48, batch=256, passes=150, rate=4e-3)
 SIZES = {"conv": dict(hidden=96, batch=1024, passes=80, rate=6e-3), "conv3d": dict(hidden=96, batch=512, passes=100, rate=5e-3)}
 # hidden: a multiple of CM__TREND_TOGETHER; more for calls whose sizes decide among many kernels
 
