@@ -302,7 +302,8 @@ def embed_scales(out_path, calls_path, path):
                   f"    {braced(facts['product_tiles'])},\n    {braced(facts['attention_blocks'])},\n"
                   f"    {float(tree['default']['scale'])!r}f, {float(facts['kinds_apart'])!r}f, {float(facts['joined_factor'])!r}f,\n"
                   f"    {{{', '.join('{' + ', '.join(map(str, row)) + '}' for row in aligned)}}},\n"
-                  f"    {braced(facts['groups'].values())}, {facts['kept_bytes']},\n}};\n")
+                  f"    {braced(facts['groups'].values())}, {facts['kept_bytes']},\n"
+                  f"    {braced(facts['conv_tiles']['sides'])}, {braced(facts['conv_tiles']['tiles'])}, {facts['conv_tiles']['inner']},\n}};\n")
 
 
 def flat(tree):
@@ -321,7 +322,7 @@ def embed_trends(out_path, calls_path, path):
             out.write(f"static const char *const {call}_words[] = {{{', '.join(map(c_string, row['words']))}}};\n"
                       f"static const float {call}_weights[] = {braced(flat(row['networks']), 'f')};\n")
         out.write("\nconst cm__trend_nets cm__trends[CM__CALLS] = {\n")
-        out.writelines(f"    {{{tree[call]['inputs']}, {len(tree[call]['words'])}, {len(tree[call]['networks'])}, {call}_words, "
+        out.writelines(f"    {{{tree[call]['inputs']}, {len(tree[call]['words'])}, {len(tree[call]['networks'])}, {tree[call]['hidden']}, {call}_words, "
                        f"{call}_weights}},\n" if call in tree else "    {0},\n" for call in calls)
         out.write("};\n")
 

@@ -21,7 +21,10 @@ torch.set_num_threads(1)
 import internal
 
 PATH = pathlib.Path(__file__).resolve().parent.parent / "data/trends.json"
-HIDDEN, NETWORKS, BATCH, PASSES, LEAST_STEPS, RATE, DECAY, HUBER, FOLDS = 48, 3, 256, 60, 1500, 4e-3, 1e-3, 0.3, 5
+NETWORKS, LEAST_STEPS, DECAY, HUBER, FOLDS = 3, 1500, 1e-3, 0.3, 5
+USUAL = dict(hidden=48, batch=256, passes=150, rate=4e-3)
+SIZES = {"conv": dict(hidden=96, batch=1024, passes=80, rate=6e-3), "conv3d": dict(hidden=96, batch=512, passes=100, rate=5e-3)}
+# hidden: a multiple of CM__TREND_TOGETHER; more for calls whose sizes decide among many kernels
 
 
 def rows_of(build, call):
@@ -38,17 +41,17 @@ def with_words(tables, inputs, words):
     return torch.cat([inputs, torch.tensor([[float(w in table) for w in words] for table in tables])], 1)
 
 
-def fitted(inputs, values, seed):
+def fitted(inputs, values, seed, hidden, batch, passes, rate):
     torch.manual_seed(seed)
     mean, deviation = inputs.mean(0), inputs.std(0)
     deviation[deviation < 1e-6] = 1
-    network = torch.nn.Sequential(torch.nn.Linear(inputs.shape[1], HIDDEN), torch.nn.ReLU(), torch.nn.Linear(HIDDEN, HIDDEN),
-                                  torch.nn.ReLU(), torch.nn.Linear(HIDDEN, 1))
-    x, steps = (inputs - mean) / deviation, max(LEAST_STEPS, PASSES * len(values) // BATCH)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=DECAY)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps + 1)
+    network = torch.nn.Sequential(torch.nn.Linear(inputs.shape[1], hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, hidden),
+                                  torch.nn.ReLU(), torch.nn.Linear(hidden, 1))
+    x, steps = (inputs - mean) / deviation, max(LEAST_STEPS, passes * len(values) // batch)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps + 1)
     for _ in range(steps):
-        chosen = torch.randint(0, len(values), (BATCH,))
+        chosen = torch.randint(0, len(values), (batch,))
         loss = torch.nn.functional.huber_loss(network(x[chosen])[:, 0], values[chosen], delta=HUBER)
         optimizer.zero_grad()
         loss.backward()
@@ -65,11 +68,11 @@ def trend(networks, inputs):
         return sum(n(inputs)[:, 0] for n in networks) / len(networks)
 
 
-def left_out(inputs, values, folds):
+def left_out(inputs, values, folds, sizes):
     """Errors of the first two folds, predicted from the others."""
     errors = []
     for fold in range(2):
-        networks = [fitted(inputs[folds != fold], values[folds != fold], seed) for seed in range(NETWORKS)]
+        networks = [fitted(inputs[folds != fold], values[folds != fold], seed, **sizes) for seed in range(NETWORKS)]
         errors += (trend(networks, inputs[folds == fold]) - values[folds == fold]).abs().tolist()
     return errors
 
@@ -88,12 +91,13 @@ def main():
         tables, values, plain, folds = rows_of(build, call)
         words = sorted({w for table in tables for w in table if w != "-"})
         inputs = with_words(tables, plain, words)
-        errors = left_out(inputs, values, folds)
-        networks = [fitted(inputs, values, seed) for seed in range(NETWORKS)]
+        sizes = SIZES.get(call, USUAL)
+        errors = left_out(inputs, values, folds, sizes)
+        networks = [fitted(inputs, values, seed, **sizes) for seed in range(NETWORKS)]
         print(f"{call}: {len(values)} rows, spread {values.std():.2f}; left out: mean error {statistics.mean(errors):.3f}, "
               f"median {statistics.median(errors):.3f}; fitted {(trend(networks, inputs) - values).abs().mean():.3f}")
-        tree["calls"][call] = {"inputs": inputs.shape[1], "words": words, "networks": [weights_of(n) for n in networks]}
-    PATH.write_text(json.dumps(tree).replace('{"inputs"', '\n{"inputs"').replace("]]", "]]\n").replace("], [", "],\n[") + "\n")
+        tree["calls"][call] = {"hidden": sizes["hidden"], "inputs": inputs.shape[1], "words": words, "networks": [weights_of(n) for n in networks]}
+    PATH.write_text(json.dumps(tree).replace('{"hidden"', '\n{"hidden"').replace("]]", "]]\n").replace("], [", "],\n[") + "\n")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "model/time/four.h"
 #include "model/time/groups.h"
+#include "model/time/tiles.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -181,11 +182,6 @@ static int features_of_groups(const cm__call *c, const cm__limits *limits, place
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------ */
 
-/* Utilisation of the cores if this many tiles run in whole waves. */
-static double waves(double tiles, double cores) { return tiles / (cores * ceil(tiles / cores)); }
-
-static double filled(double size, double tile) { return size / (tile * ceil(size / tile)); }
-
 /* Utilisation of the cores for each of the tile sizes that libraries choose among. */
 CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *out)
 {
@@ -194,7 +190,7 @@ CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *ou
     for (int i = 0; i < CM__PRODUCT_TILES; i++) {
         double count = batch * ceil(m / tiles[i][0]) * ceil(n / tiles[i][1]);
         bool   some = count >= 1;
-        out[i] = some ? about_log((float)(filled(m, tiles[i][0]) * filled(n, tiles[i][1]) * waves(count, cores))) : 0;
+        out[i] = some ? about_log((float)(cm__filled(m, tiles[i][0]) * cm__filled(n, tiles[i][1]) * cm__waves(count, cores))) : 0;
     }
 }
 
@@ -213,8 +209,8 @@ static void blocks_of_attention(const cm__call *c, double cores, float *out)
     double        queries = fmax(1, cm__size(c, CM__ATTENTION_Q)),
            heads = fmax(1, cm__size(c, CM__ATTENTION_BATCH) * cm__size(c, CM__ATTENTION_HEADS));
     for (int i = 0; i < CM__ATTENTION_BLOCKS; i++)
-        *out++ = about_log((float)waves(heads * ceil(queries / blocks[i]), cores));
-    *out++ = about_log((float)filled(queries, blocks[1])); /* the usual block */
+        *out++ = about_log((float)cm__waves(heads * ceil(queries / blocks[i]), cores));
+    *out++ = about_log((float)cm__filled(queries, blocks[1])); /* the usual block */
     *out++ = alignment(c->sizes[CM__ATTENTION_Q]);
     *out = c->sizes[CM__ATTENTION_HEADS] == c->sizes[CM__ATTENTION_KV_HEADS] ? 0 : cm__feature_facts.kinds_apart;
 }

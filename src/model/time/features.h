@@ -25,6 +25,8 @@ typedef struct cm__scales {
 #define CM__ALIGNED 3
 #define CM__PRODUCT_TILES 6
 #define CM__ATTENTION_BLOCKS 3
+#define CM__CONV_SIDES 4
+#define CM__CONV_TILES 5
 
 /* What it takes to cut groups out of images, and to pad them: the least time of a cut and of all paddings, bytes read
    and written, and numbers padded in a second. Groups between the narrowest and the widest need neither. */
@@ -43,6 +45,8 @@ typedef struct cm__feature_data {
     int8_t aligned[CM__CALLS][CM__ALIGNED]; /* sizes that are read with vector loads, counted from 1 */
     cm__group_costs groups;
     double          kept_bytes; /* of a channel: what a batch norm keeps from the first reading to the second */
+    double conv_sides[CM__CONV_SIDES], conv_tiles[CM__CONV_TILES][2]; /* of the kernels of convolutions */
+    double conv_step;                                                 /* inner size of their tiles */
 } cm__feature_data;
 
 /* data/scales.json, by tools/embed.py */

@@ -7,13 +7,13 @@
 #include "base/text.h"
 #include "model/time/features.h"
 #include "model/time/four.h"
+#include "model/time/tiles.h"
 
 #define PRODUCT_SIZES 4
-#define TOGETHER 48 /* units whose sums stay in registers */
-#define LAYER(inputs) ((inputs) * CM__TREND_HIDDEN)
+#define TOGETHER CM__TREND_TOGETHER /* units whose sums stay in registers */
 
 _Static_assert(CM__FEATURES + PRODUCT_SIZES <= CM__TREND_INPUTS, "features of the largest call");
-_Static_assert(CM__TREND_HIDDEN <= CM__TREND_INPUTS, "units of the first layer are inputs of the second");
+_Static_assert(CM__TREND_INPUTS <= CM__TREND_HIDDEN, "units of the first layer are inputs of the second");
 _Static_assert(CM__TREND_HIDDEN % TOGETHER == 0 && TOGETHER % 8 == 0, "units are computed together");
 
 static int product_logs(const cm__call *c, float *out)
@@ -35,13 +35,14 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     int n = cm__n_features_unpadded(c->op);
     cm__unscaled_features(c, limits, inputs);
     n += product_logs(c, inputs + n);
+    n += cm__tiles_of_conv(c, fmax(1, limits->cores), inputs + n);
     for (int i = 0; nets && i < nets->n_words; i++) inputs[n++] = has_word(c, nets->words[i]);
     return n;
 }
 
 /* Places of the inputs that are not 0. Most words do not apply to a call, and about half of the units of a layer are 0. */
 typedef struct used {
-    int place[CM__TREND_INPUTS], count;
+    int place[CM__TREND_HIDDEN], count;
 } used;
 
 /* Branch-free: the processor could not predict which inputs are 0. Bits compare faster than numbers; a 0 with a sign
@@ -58,41 +59,38 @@ static inline void find_used(const float *inputs, int count, used *u)
 }
 
 /* units := max(0, biases + inputs times weights), for TOGETHER units. */
-static inline void some_units(const float *inputs, const used *u, const float *weights, const float *biases,
-                              float *units)
+static inline void some_units(const float *inputs, const used *u, const float *weights, int hidden,
+                              const float *biases, float *units)
 {
     cm__eight sum[TOGETHER / 8];
     memcpy(sum, biases, sizeof sum);
     for (int k = 0; k < u->count; k++) {
-        const float *from = weights + LAYER(u->place[k]), x = inputs[u->place[k]];
+        const float *from = weights + u->place[k] * hidden, x = inputs[u->place[k]];
         for (int i = 0; i < TOGETHER / 8; i++) sum[i] += x * *(const cm__eight *)(from + 8 * i);
     }
     for (int i = 0; i < TOGETHER / 8; i++) sum[i] = (cm__eight)((sum[i] > 0) & (cm__eight_mask)sum[i]);
     memcpy(units, sum, sizeof sum);
 }
 
-static inline void layer(const float *inputs, int count, const float *weights, const float *biases, float *units)
+static inline void layer(const float *inputs, int count, const float *weights, int hidden, const float *biases,
+                         float *units)
 {
     used u;
     find_used(inputs, count, &u);
-    for (int i = 0; i < CM__TREND_HIDDEN; i += TOGETHER) some_units(inputs, &u, weights + i, biases + i, units + i);
+    for (int i = 0; i < hidden; i += TOGETHER) some_units(inputs, &u, weights + i, hidden, biases + i, units + i);
 }
 
-CM__FAST static float result_of(const float *inputs, int count, const float *w)
+CM__FAST static float result_of(const float *inputs, int count, int hidden, const float *w)
 {
-    const float *second = w + LAYER(count), *biases = second + LAYER(CM__TREND_HIDDEN),
-                *last = biases + LAYER(2);
-    float first_units[CM__TREND_HIDDEN], units[CM__TREND_HIDDEN], sum = last[CM__TREND_HIDDEN];
-    layer(inputs, count, w, biases, first_units);
-    layer(first_units, CM__TREND_HIDDEN, second, biases + CM__TREND_HIDDEN, units);
-    for (int u = 0; u < CM__TREND_HIDDEN; u++) sum += units[u] * last[u];
+    const float *second = w + count * hidden, *biases = second + hidden * hidden, *last = biases + 2 * hidden;
+    float        first_units[CM__TREND_HIDDEN], units[CM__TREND_HIDDEN], sum = last[hidden];
+    layer(inputs, count, w, hidden, biases, first_units);
+    layer(first_units, hidden, second, hidden, biases + hidden, units);
+    for (int u = 0; u < hidden; u++) sum += units[u] * last[u];
     return sum;
 }
 
-static size_t n_weights(int inputs)
-{
-    return (size_t)(LAYER(inputs) + LAYER(CM__TREND_HIDDEN) + LAYER(2) + LAYER(1) + 1);
-}
+static size_t n_weights(int inputs, int hidden) { return (size_t)((inputs + hidden + 3) * hidden + 1); }
 
 /* A call may be looked up in the table of another type or variant. */
 float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *limits)
@@ -107,6 +105,7 @@ float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *
     memcpy(call.variant, t->variant, strlen(t->variant));
     int count = cm__trend_inputs(&call, limits, nets, inputs);
     if (count != nets->n_inputs) return 0;
-    for (int i = 0; i < nets->count; i++) sum += result_of(inputs, count, nets->weights + (size_t)i * n_weights(count));
+    for (int i = 0; i < nets->count; i++)
+        sum += result_of(inputs, count, nets->hidden, nets->weights + (size_t)i * n_weights(count, nets->hidden));
     return sum / (float)nets->count;
 }

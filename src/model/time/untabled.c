@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/time/factors.h"
+#include "model/time/groups.h"
 #include "model/time/transfer.h"
 
 static bool in_32_bits(const cm__call *c) { return strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0; }
@@ -258,11 +259,39 @@ static double look_up_time(const cm__limits *l, const cm__call *c)
 #define INDEX_ROW 128. /* numbers that a warp treats at once: four for each thread */
 #define SORTED 5.4e5   /* indices whose sorting takes as long as that of few */
 
+/* The gradient of depthwise filters by PyTorch's own kernel: a block for each number of a filter, with a warp for each
+   image up to 8 (filter_block_cycles in data/factors.tsv). */
+static bool starts_blocks(const cm__limits *l, const cm__call *c)
+{
+    return c->op == CM__CALL_CONV && c->pass == CM__PASS_BWD_WEIGHT && l->clock_hz > 0 &&
+           cm__groups_kind_of(c) == CM__GROUPS_EACH_OWN;
+}
+
+static double numbers_of_filters(const cm__call *c)
+{
+    return cm__size(c, CM__CONV_K) * cm__size(c, CM__CONV_R) * cm__size(c, CM__CONV_S);
+}
+
+static double filters_time(const cm__limits *l, const cm__call *c)
+{
+    return numbers_of_filters(c) * cm__time_factors.filter_block_cycles / (l->cores * l->clock_hz);
+}
+
+/* A single warp adds up so few places before the next block can start that nothing else takes time. */
+#define PLACES_FREE 196
+static bool only_starts(const cm__call *c)
+{
+    double flop, bytes;
+    cm__call_work(c, &flop, &bytes);
+    return c->sizes[CM__CONV_N] == 1 && flop <= 2 * PLACES_FREE * numbers_of_filters(c);
+}
+
 /* Indices are computed and sorted, the result is filled with zeros, and a kernel reads gradients, and reads and writes
    their sums (indexing_backward_kernel in ATen/native/cuda/Indexing.cu). */
 double cm__most_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
+    if (starts_blocks(l, c)) return only_starts(c) ? fmax(l->floor_s, filters_time(l, c)) : 0;
     if (c->op != CM__CALL_EMBEDDING || c->pass != CM__PASS_BACKWARD || strcmp(c->variant, "index") != 0) return 0;
     double tokens = cm__size(c, CM__EMBEDDING_TOKENS), rows = cm__size(c, CM__EMBEDDING_VOCAB);
     double width = cm__size(c, CM__EMBEDDING_WIDTH), bandwidth = f->reached_bandwidth * l->memory_bytes_s;
@@ -311,6 +340,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
+    if (starts_blocks(l, c)) return filters_time(l, c);
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;

@@ -36,6 +36,36 @@ static void products_with_a_vector(void **state)
     near(cm__vector_product_time(&limits, &c), 4. * (256 * 131072. + 131072 + 256) / 0.9e12, 1e-9);
 }
 
+/* Gradients of depthwise filters of one image, measured on the H200 in bf16: one block for each number of a filter. More
+   places or images take longer than their blocks' start; cuDNN's kernels, of channels last and fp16, have no such blocks. */
+static void gradients_of_filters_of_one_image(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } cases[] = {
+        {"conv bwd_weight nchw bf16 1,589824,589824,7,7,5,5,1,1,2,2,1,1,589824", 0.008867},
+        {"conv bwd_weight nchw bf16 1,122880,122880,8,8,3,3,1,1,1,1,1,1,122880", 0.0006674},
+        {"conv bwd_weight nchw bf16 1,344064,344064,14,14,5,5,1,1,2,2,1,1,344064", 0.005349},
+        {"conv bwd_weight nchw bf16 1,73728,73728,8,8,5,5,1,1,2,2,1,1,73728", 0.001111},
+    };
+    cm__limits h200 = {.memory_bytes_s = 4.8e12, .cores = 132, .clock_hz = 1.83e9, .tile = 128};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__call c = call_of(cases[i].call);
+        near(cm__least_time(&h200, &c), cases[i].measured_s, 0.04);
+        near(cm__most_time(&h200, &c), cases[i].measured_s, 0.04);
+    }
+    cm__call many = call_of("conv bwd_weight nchw bf16 2,1536,1536,7,7,5,5,1,1,2,2,1,1,1536"),
+             large = call_of("conv bwd_weight nchw bf16 1,4944,4944,25,25,5,5,1,1,2,2,1,1,4944"),
+             last = call_of("conv bwd_weight nhwc bf16 1,73728,73728,8,8,5,5,1,1,2,2,1,1,73728"),
+             input = call_of("conv bwd_input nchw bf16 1,73728,73728,8,8,5,5,1,1,2,2,1,1,73728");
+    assert_true(cm__most_time(&h200, &many) == 0 && cm__least_time(&h200, &many) > 0);
+    assert_true(cm__most_time(&h200, &large) == 0 && cm__least_time(&h200, &large) < 0.0001634);
+    assert_true(cm__most_time(&h200, &last) == 0 && cm__least_time(&h200, &last) == 0);
+    assert_true(cm__most_time(&h200, &input) == 0 && cm__least_time(&h200, &input) == 0);
+}
+
 /* 16 rows of 4,194,304 numbers; measured on an A100 (1.41 GHz): 10.2 ms, on a T4 (1.59 GHz): 9.4, on an L40S (2.52): 6.2 */
 static void layer_norms_of_few_rows(void **state)
 {
@@ -458,7 +488,8 @@ static void in_the_timer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_with_a_vector), cmocka_unit_test(layer_norms_of_few_rows),
+        cmocka_unit_test(products_with_a_vector),
+        cmocka_unit_test(gradients_of_filters_of_one_image), cmocka_unit_test(layer_norms_of_few_rows),
         cmocka_unit_test(softmax_of_long_rows), cmocka_unit_test(loops_of_threads),
         cmocka_unit_test(elements_of_mixed_types), cmocka_unit_test(group_norms_of_large_images),
         cmocka_unit_test(one_block_sums_a_group_in_the_cache),
