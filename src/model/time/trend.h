@@ -16,9 +16,9 @@
 #define CM__TREND_HIDDEN 144  /* maximum of units of each of two hidden layers */
 
 /* Inputs of a network: the unscaled features of the call, the logarithms of the sizes of the product that it computes,
-   how full the tiles of a convolution are, and for each word 1 if it is the call's type, pass or variant. weights: of each network in turn, for each input and
-   then for each unit of the first layer those of the next layer's units, then the biases of both layers, then the
-   weights of the result and its bias. */
+   how full the tiles of a convolution are, and for each word 1 if it is the call's type, pass or variant. weights: of
+   each network in turn, for each input and then for each unit of the first layer those of the next layer's units, then
+   the biases of both layers, then the weights of the result and its bias. */
 typedef struct cm__trend_nets {
     int32_t            n_inputs, n_words, count, hidden; /* count: of networks, 0: no trend; hidden: units of a layer */
     const char *const *words;

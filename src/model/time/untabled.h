@@ -16,7 +16,8 @@ double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
 double cm__least_time(const cm__limits *limits, const cm__call *call);
 /* The time of a linear interpolation of signals, whose loops are those of the kernel; 0: another call. */
 double cm__line_time(const cm__limits *limits, const cm__call *call);
-/* The time above which no call is that adds gradients to the rows of few equal indices; 0: another call. */
+/* The time above which no call is that adds gradients to the rows of few equal indices, or computes the gradient of
+   depthwise filters of one small image; 0: another call. */
 double cm__most_time(const cm__limits *limits, const cm__call *call);
 /* The time that the memory's peak rate needs for what the cache does not hold, less than which no measured call takes;
    0: the call may read less than all of its operands. */
