@@ -153,7 +153,7 @@ static const char *form_of(const walk *w, const cm__transposed *t)
     if (!side_by_side) return ":strided";
     if (broadcast >= 0 && w->operands == 1) return w->dims == 1 ? ":strided" : ":part"; /* rows that are read again */
     if (apart) return ":part";
-    if (broadcast < 0) return "";
+    if (broadcast < 0) return w->dims > 1 ? ":part" : ""; /* equal strides, with gaps between rows */
     return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 

@@ -132,9 +132,55 @@ static void written_into_a_part(void **state)
           "elementwise forward copy:part fp32 2,4", "elementwise forward copy fp32 1,12");
 }
 
+/* y[:, 4:5] = y[:, :1] after that, as circular padding does. Numbers of a column lie apart. Backward copies the gradient
+   of y, reads the column, fills a column with zeros and writes it; the slice that was read is written into zeros. No sum
+   runs, though copy_() could have expanded its source. */
+static void written_into_a_part_again(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4]", "[4]", "4",
+                  X("[[1,0],6]") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[[1,0],1]") "," X("[[1,0],1]") ","
+                  X("[[1,0],1]"),
+                  STEP("aten::zeros", "[]", "[4]", "") ","
+                  STEP("aten::slice.Tensor", "[4]", "[5]", "\"dim\":1,\"start\":0,\"end\":4") ","
+                  STEP("aten::copy_", "[5,2]", "[6]", "") ","
+                  STEP("aten::slice.Tensor", "[4]", "[7]", "\"dim\":1,\"start\":4,\"end\":5") ","
+                  STEP("aten::slice.Tensor", "[4]", "[8]", "\"dim\":1,\"start\":0,\"end\":1") ","
+                  STEP("aten::copy_", "[7,8]", "[9]", "")),
+          FP32, 2, "elementwise forward copy:part fp32 2,4", "elementwise forward copy:part fp32 2,4",
+          "elementwise forward copy fp32 1,12", "elementwise forward copy fp32 1,12",
+          "elementwise forward fill fp32 1,2", "elementwise forward copy:strided fp32 1,2",
+          "elementwise forward copy:strided fp32 1,2", "elementwise forward copy:strided fp32 1,2",
+          "elementwise forward copy:strided fp32 1,2");
+}
+
+/* Rows 1 and 2 of y [2, 4, 3] are written over rows 0 and 1: both have rows of 6 numbers, 12 apart. */
+static void a_part_of_equal_strides_has_gaps(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4,3]", "[3]", "4", X("[[1,0],4,3]") "," X("[[1,0],2,3]") "," X("[[1,0],2,3]") ","
+                  X("[[1,0],2,3]"),
+                  STEP("aten::relu", "[2]", "[4]", "") ","
+                  STEP("aten::slice.Tensor", "[4]", "[5]", "\"dim\":1,\"start\":0,\"end\":2") ","
+                  STEP("aten::slice.Tensor", "[4]", "[6]", "\"dim\":1,\"start\":1,\"end\":3") ","
+                  STEP("aten::copy_", "[5,6]", "[7]", "")),
+          FP32, 2, "elementwise forward copy:part fp32 2,6", "elementwise forward copy:part fp32 2,6",
+          "elementwise forward copy:part fp32 2,6", "elementwise forward copy:part fp32 2,6");
+}
+
+/* A slice with an end that contains everything is a view, but its gradient is copied into zeros; that of x[:] is not. */
+static void a_slice_of_everything(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::slice.Tensor", "[[1,0],4]", "[4]", "[[1,0],4]", "\"dim\":1,\"start\":0,\"end\":4"), FP32, 2,
+          "elementwise forward fill fp32 1,8", "elementwise forward copy fp32 1,8");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(written_into_a_part_again),
+                                       cmocka_unit_test(a_part_of_equal_strides_has_gaps),
+                                       cmocka_unit_test(a_slice_of_everything), cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
                                        cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
                                        cmocka_unit_test(chosen_rows), cmocka_unit_test(chosen_rows_are_added_one_by_one),
                                        cmocka_unit_test(a_look_up_keeps_the_type),
