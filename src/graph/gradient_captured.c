@@ -94,6 +94,16 @@ void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
 }
 
+/* Of a factorisation, a solution or a distance: the gradient of the first result that has one, an operand and the first
+   result. */
+void cm__gradient_algebra(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = -1, op = n->op == CM_OP_DISTANCES ? CM_OP_DISTANCES_GRAD : CM_OP_ALGEBRA_GRAD;
+    for (int32_t o = 0; dy < 0 && o < n->n_outputs; o++) dy = cm__gradient_of_output(b, n, o);
+    int32_t inputs[] = {dy, cm__kept(b, n->inputs[0]), cm__kept(b, n->outputs[0])};
+    cm__back_joint(b, n, op, inputs, 3, 0, n->n_inputs - 1);
+}
+
 /* ---- recurrent cells -------------------------------------------------------------------------------------------- */
 
 /* Another output of the last node, a gradient of this tensor. */
