@@ -65,8 +65,8 @@ static void softmax(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_te
 
 /* Backward multiplies the gradient by the result before a kernel sums rows (softmax_backward_cuda_out in
    ATen/native/cuda/SoftMax.cu). Rows of tables contain both. If the gradient is not in row order, neither is the product,
-   and a copy follows. The kernel that sums short rows reads two tensors and writes one, as a product does. True: calls
-   of such a gradient were added. */
+   and a copy follows. The product is timed as one in row order, which reads the gradient across its rows. The kernel that
+   sums short rows reads two tensors and writes one, as a product does. True: calls of such a gradient were added. */
 static bool turned_back(cm__dispatch *d, int32_t node, const cm_node *forward, int32_t axis)
 {
     const cm_node   *n = cm__node(d, node);
@@ -76,7 +76,7 @@ static bool turned_back(cm__dispatch *d, int32_t node, const cm_node *forward, i
     if (!eager || axis != y->rank - 1 || cm__strides_in_rows(d->strides, dy)) return false;
     if (y->dims[axis].per_batch || y->dims[axis].fixed > WARP_ROW) return false;
     cm__call_walk(d, node, &(cm__function){.function = "mul", .a = dy, .b = forward->outputs[0], .beside = -1,
-                                           .out = dy, .type = dy});
+                                           .out = forward->outputs[0], .type = dy});
     cm__call_in_rows(d, node, dy);
     cm__call_map(d, node, "mul", dy, dy, dy, cm__poly_const(1), cm_tensor_elements(y));
     return true;

@@ -104,7 +104,7 @@ static void softmax_with_a_transposed_gradient(void **state)
                   STEP("aten::transpose.int", "[4]", "[5]", "\"dim0\":1,\"dim1\":2") ","
                   STEP("aten::clone", "[5]", "[6]", "\"memory_format\":\"contiguous_format\"") ","
                   STEP("aten::exp", "[6]", "[7]", "")),
-          FP32, 2, "softmax forward - fp32 128,32", "elementwise forward mul:turned fp32 32,128",
+          FP32, 2, "softmax forward - fp32 128,32", "elementwise forward mul:turned fp32 64,64",
           "elementwise forward copy:turned fp32 64,64", "elementwise forward mul fp32 1,4096",
           "elementwise forward mul fp32 1,4096", "elementwise forward mul fp32 1,4096"); /* of exp and of x * w too */
 }
