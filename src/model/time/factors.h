@@ -19,7 +19,6 @@ typedef struct cm__factors {
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
-    double gather_cycles, gather_cycles_backward, gather_cycles_least;
     double cholesky_cycles, lu_cycles, substitute_cycles, pair_cycles, pair_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */

@@ -384,7 +384,6 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
     double line_s = cm__line_time(&t->limits, c), most_s = cm__most_time(&t->limits, c);
-    if (line_s <= 0) line_s = cm__gathered_time(&t->limits, c);
     if (line_s > 0) timed.time_s = line_s, timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
     if (most_s > 0) timed.time_s = fmin(timed.time_s, most_s);
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;

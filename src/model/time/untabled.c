@@ -292,24 +292,6 @@ double cm__most_time(const cm__limits *l, const cm__call *c)
            rows * width * cm__call_element(c, 0) / bandwidth + fmax(moved_s, issued_s);
 }
 
-/* One index for each element (_scatter_gather_elementwise_kernel in ATen/native/cuda/ScatterGatherKernel.cu): a thread treats
-   eight elements one after another. Memory moves a line for each, or all of the table at most. Backward fills zeros first. */
-double cm__gathered_time(const cm__limits *l, const cm__call *c)
-{
-    const cm__factors *f = &cm__time_factors;
-    double bandwidth = f->reached_bandwidth * l->memory_bytes_s;
-    bool   one_each = c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather") == 0 && strcmp(c->dtype, "fp32") == 0;
-    if (!one_each || l->clock_hz <= 0 || bandwidth <= 0) return 0;
-    double tokens = cm__size(c, CM__EMBEDDING_TOKENS), rows = cm__size(c, CM__EMBEDDING_VOCAB);
-    double width = cm__size(c, CM__EMBEDDING_WIDTH), table = rows * width * cm__call_element(c, 0);
-    bool   forward = c->pass == CM__PASS_FORWARD;
-    if (tokens > FEW_EQUAL * rows) return 0; /* additions to equal numbers wait for each other */
-    double cycles = tokens * width * (forward ? f->gather_cycles : f->gather_cycles_backward) / l->cores;
-    double moved = fmin(tokens * width * (forward ? f->run_read : f->run_write), forward ? table : 2 * f->run_write_share * table);
-    double each_s = fmax(fmax(f->gather_cycles_least, cycles) / l->clock_hz, moved / bandwidth);
-    return forward ? each_s : each_s + l->floor_s + table / bandwidth;
-}
-
 /* One number for all elements has a faster kernel. */
 static bool is_broadcast(const cm__call *c)
 {

@@ -7,10 +7,6 @@
 
 #include "model/time/roofline.h"
 
-/* Time of a look-up by one index for each element in fp32, or of its gradient; 0: another call, or one with many equal
-   indices. */
-double cm__gathered_time(const cm__limits *limits, const cm__call *call);
-
 /* Whether the call is a product of a matrix and a vector in 32 bits. Operator models and tables have none. */
 bool   cm__is_vector_product(const cm__call *call);
 /* Its time: it reads the matrix once. */

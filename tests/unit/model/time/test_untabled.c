@@ -231,30 +231,6 @@ static void factors_and_triangular_systems(void **state)
     }
 }
 
-/* Look-ups by one index for each element, timed on an H200: 491 numbers of each of 4,096 rows of 24,576 (a line of memory
-   each), 1,024 and 10 of each of 512 rows of 512. Of gradients the time of zeros is subtracted. */
-static void one_index_for_each_element(void **state)
-{
-    static const struct {
-        const char *call;
-        double      measured_s, zeros_s;
-    } rows[] = {{"embedding forward gather fp32 491,24576,4096", 55e-6, 0},
-                {"embedding forward gather fp32 32768,65536,512", 166e-6, 0},
-                {"embedding forward gather fp32 10,512,512", 4.5e-6, 0},
-                {"embedding backward gather fp32 491,24576,4096", 117.6e-6, 24576. * 4096 * 4 / 4.3e12},
-                {"embedding backward gather fp32 2048,1024,2048", 49.9e-6, 1024. * 2048 * 4 / 4.3e12}};
-    cm__call   equal = call_of("embedding backward gather fp32 4608,512,512"), low = call_of("embedding forward gather bf16 10,512,512");
-    cm__limits h200 = limits;
-    (void)state;
-    h200.cores = 132, h200.clock_hz = 1.83e9, h200.memory_bytes_s = 4.3e12 / cm__time_factors.reached_bandwidth;
-    h200.floor_s = 0;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        cm__call c = call_of(rows[i].call);
-        near(cm__gathered_time(&h200, &c) - rows[i].zeros_s, rows[i].measured_s, 0.15);
-    }
-    assert_true(cm__gathered_time(&h200, &equal) == 0 && cm__gathered_time(&h200, &low) == 0);
-}
-
 /* Rows of an H200's table, and a variance in the step of ConvNeXt Zepto. 11 numbers have 8 threads. */
 static void reductions_of_short_rows(void **state)
 {
@@ -513,7 +489,6 @@ int main(void)
         cmocka_unit_test(one_block_sums_a_group_in_the_cache),
         cmocka_unit_test(gradients_of_equal_indices_are_added_one_after_another),
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
-        cmocka_unit_test(one_index_for_each_element),
         cmocka_unit_test(factors_and_triangular_systems),
         cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
         cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows),
