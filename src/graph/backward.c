@@ -163,7 +163,7 @@ static void find_needs(cm__backward *b)
 static bool reached(const cm__backward *b, const cm_node *n)
 {
     bool any = cm__gradient_of_output(b, n, 0) >= 0,
-         many = n->op == CM_OP_SPLIT || n->op == CM_OP_LSTM_CELL || cm__class(n) == CM_CLASS_RNN;
+         many = n->op == CM_OP_SPLIT || n->op == CM_OP_LSTM_CELL || n->op == CM_OP_DETERMINANT || cm__class(n) == CM_CLASS_RNN;
     for (int32_t o = 1; many && o < n->n_outputs; o++) any |= cm__gradient_of_output(b, n, o) >= 0;
     bool wanted = false;
     for (int32_t k = 0; any && k < n->n_inputs; k++) wanted |= cm__wants(b, n, k);

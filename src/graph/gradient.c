@@ -7,6 +7,7 @@
  * autograd saves.
  */
 #include "graph/backward.h"
+#include "graph/fuse.h"
 #include "graph/rules.h"
 
 static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of_output(b, n, 0); }
@@ -297,7 +298,14 @@ static void same_data(cm__backward *b, const cm_node *n, int op, int32_t input)
 void cm__gradient_reshape(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
 void cm__gradient_transpose(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_VIEW, 0); }
 void cm__gradient_permute(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_ELEMENTWISE_GRAD, 0); }
-void cm__gradient_expand(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SUM_TO, 0); }
+
+/* An expansion to the shape that its input has, as of what `copy_` writes, is a view both ways. */
+void cm__gradient_expand(cm__backward *b, const cm_node *n)
+{
+    bool same = cm__same_shape(cm__t(b->g, n->inputs[0]), cm__t(b->g, n->outputs[0]));
+    same_data(b, n, same ? CM_OP_VIEW : CM_OP_SUM_TO, 0);
+}
+
 void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_SLICE_GRAD, 0); }
 void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
 

@@ -38,7 +38,8 @@ void cm__gradient_fft(cm__backward *b, const cm_node *n)
     cm__give(b, n, n->inputs[0], gradient);
 }
 
-/* The gradient of the whole is copied; the part's is a copy of its part. In the whole's, the part becomes zero. */
+/* The gradient of the whole is copied; the part's is a copy of its part. If the whole needs its gradient, the part of it
+   becomes zero (CopySlices in torch/csrc/autograd/functions/tensor.cpp). */
 void cm__gradient_written(cm__backward *b, const cm_node *n)
 {
     int32_t          whole = cm__back(b, n, CM_OP_SLICE_WRITE_GRAD, n->inputs[0], (int32_t[]){dy_of(b, n)}, 1);
@@ -48,7 +49,9 @@ void cm__gradient_written(cm__backward *b, const cm_node *n)
     int32_t part = node->outputs[1];
     cm__t(b->g, part)->role = CM_ROLE_GRADIENT;
     if (cm__wants(b, n, 1)) cm__give(b, n, n->inputs[1], part);
-    if (cm__wants(b, n, 0)) cm__give(b, n, n->inputs[0], whole);
+    if (!cm__wants(b, n, 0)) return;
+    cm__attr_add(b->g->ctx, node, CM__INTS(CM_ATTR_COPIES, 1));
+    cm__give(b, n, n->inputs[0], whole);
 }
 
 /* The operator itself, in the other direction. */
@@ -84,11 +87,21 @@ void cm__gradient_weight_norm(cm__backward *b, const cm_node *n)
 void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
 {
     int32_t inputs[3] = {dy_of(b, n)}, count = 1;
-    if (n->op == CM_OP_CUM_PROD) {
+    if (n->op != CM_OP_CUM_SUM) {
         inputs[count++] = cm__kept(b, n->inputs[0]);
         inputs[count++] = cm__kept(b, n->outputs[0]);
     }
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
+}
+
+/* Of a factorisation, a solution or a distance: the gradient of the first result that has one, an operand and the first
+   result. */
+void cm__gradient_algebra(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = -1, op = n->op == CM_OP_DISTANCES ? CM_OP_DISTANCES_GRAD : CM_OP_ALGEBRA_GRAD;
+    for (int32_t o = 0; dy < 0 && o < n->n_outputs; o++) dy = cm__gradient_of_output(b, n, o);
+    int32_t inputs[] = {dy, cm__kept(b, n->inputs[0]), cm__kept(b, n->outputs[0])};
+    cm__back_joint(b, n, op, inputs, 3, 0, n->n_inputs - 1);
 }
 
 /* ---- recurrent cells -------------------------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@
     X(matmul) X(einsum) X(conv) X(attention) X(rnn) X(norm) X(softmax) X(reduce) X(reduce_linear) X(max_pool) X(pool)  \
     X(reshape) X(transpose) X(permute) X(expand) X(slice) X(split) X(concat) X(pad) X(gather) X(scatter) X(resize)     \
     X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product)            \
-    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(grid_sample) X(state_space) X(cell) X(ctc_loss)
+    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(algebra) X(grid_sample) X(state_space) X(cell) X(ctc_loss)
 
 #define X(name) void cm__shape_##name(cm_graph *g, cm_node *n);
 CM__SHAPE_RULES(X)

@@ -121,6 +121,19 @@ void cm__aten_distance(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), (int32_t[]){a, b}, 2, &root, 1));
 }
 
+#define NEVER_BY_PRODUCTS 2 /* compute_mode of cdist() */
+
+/* A capture has few samples. Between more than 25 points, cdist() computes Euclidean distances by a product, unless it is
+   told not to (cdist_impl in ATen/native/Distance.cpp). */
+void cm__aten_pairs(cm__trace *t, const cm__trace_op *o, int op)
+{
+    const cm_tensor *a = cm__t(t->g, cm__trace_need(t, o, 0)), *b = cm__t(t->g, cm__trace_need(t, o, 1));
+    bool many = a->rank > 1 && b->rank > 1 && (a->dims[a->rank - 2].per_batch || b->dims[b->rank - 2].per_batch);
+    bool euclidean = cm__trace_real(o, "p", 2) == 2 && cm__trace_int(t, o, "compute_mode", 0) != NEVER_BY_PRODUCTS;
+    if (many && euclidean) cm__aten_distance(t, o, CM_OP_MATMUL);
+    else cm__trace_recorded(t, o, op, NULL, 0);
+}
+
 /* ---- windows ---------------------------------------------------------------------------------------------------- */
 
 cm__attr cm__trace_per_dimension(cm__trace *t, const cm__trace_op *o, const char *key, cm__attr_key to, int32_t dims,

@@ -73,14 +73,15 @@ static bool keeps_shape(const cm__trace *t, const cm__trace_op *o)
     return same;
 }
 
-/* A slice of everything is the tensor itself: PyTorch 2 records nothing for it, and it has no backward. */
+/* x[:] is the tensor itself: PyTorch 2 records nothing for it, and it has no backward. A slice with an end that happens
+   to contain everything, as C++ code makes when it pads an image circularly, has one. */
 void cm__aten_slice(cm__trace *t, const cm__trace_op *o, int op)
 {
-    if (cm__trace_need(t, o, 0) >= 0 && keeps_shape(t, o)) {
+    cm_dim start = cm__trace_dim(t, o, "start", 0), end = cm__trace_dim(t, o, "end", INT64_MAX);
+    if (cm__trace_need(t, o, 0) >= 0 && keeps_shape(t, o) && !end.per_batch && end.fixed == INT64_MAX) {
         cm__trace_made(t, o, 0, cm__trace_need(t, o, 0));
         return;
     }
-    cm_dim  start = cm__trace_dim(t, o, "start", 0), end = cm__trace_dim(t, o, "end", INT64_MAX);
     cm_dim  axis = cm__fixed(cm__trace_int(t, o, "dim", 0)), step = cm__fixed(cm__trace_int(t, o, "step", 1));
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_shape(t, 1, &start), cm__trace_shape(t, 1, &end),
                         cm__trace_shape(t, 1, &axis), cm__trace_shape(t, 1, &step)};

@@ -163,13 +163,26 @@ static bool by_operand(const cm__dispatch *d, const cm_node *n, const cm_node *f
 /* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
 static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
 
-/* The gradient of a divisor, -dy ((x / y) / y), has more kernels than that of the dividend. */
+/* Kernels of the gradient of a second operand that has more than that of the first. Of a divisor: -dy ((x / y) / y). Of
+   the input or result in a gradient: sigmoid_backward, tanh_backward and softplus_double_backward in
+   tools/autograd/derivatives.yaml and FunctionsManual.cpp of PyTorch. */
+static const struct {
+    int16_t     op;
+    const char *kernels[9];
+} second[] = {
+    {CM_OP_DIV, {"div", "div", "neg", "mul"}},
+    {CM_OP_SIGMOID_SLOPE, {"mul", "scale", "scale", "mul"}},
+    {CM_OP_TANH_SLOPE, {"scale", "mul", "mul"}},
+    {CM_OP_SOFTPLUS_SLOPE, {"scale", "sigmoid", "sigmoid_grad", "mul", "mul", "scale", "compare", "copy"}},
+};
+
 static const char *const *kernels_of(const cm_node *n, const cm_node *forward)
 {
-    static const char *const of_divisor[] = {"div", "div", "neg", "mul", NULL};
     static const char *const of_copy[] = {"copy", "where", NULL};
     if (cm__attr_find(forward, CM_ATTR_COPIES)) return of_copy;
-    return forward->op == CM_OP_DIV && n->n_inputs == 3 ? of_divisor : cm__backward_kernels(forward->op);
+    for (size_t i = 0; i < sizeof second / sizeof *second; i++)
+        if (second[i].op == forward->op && n->n_inputs == 3) return second[i].kernels;
+    return cm__backward_kernels(forward->op);
 }
 
 void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)

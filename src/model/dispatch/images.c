@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/fuse.h"
 #include "model/dispatch/rules.h"
 
 /* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last. */
@@ -131,6 +132,15 @@ static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool 
     cm__call_map(d, node, "copy", x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
 }
 
+/* A sampled image that needs no gradient, as a frame of a video: backward adds to no pixels, and reads and writes about
+   as much as forward (grid_sampler_2d_backward_kernel in ATen/native/cuda/GridSampler.cu). */
+static cm__pass resize_pass(const cm__dispatch *d, const cm_node *n, const cm_node *forward)
+{
+    bool places = n != forward && forward->op == CM_OP_GRID_SAMPLE &&
+                  !cm__same_shape(cm__t(d->g, n->outputs[0]), cm__in(d->g, forward, 0));
+    return places ? CM__PASS_FORWARD : cm__pass_of(n, forward);
+}
+
 /* From the size of x to that of y. */
 void cm__dispatch_resize(cm__dispatch *d, int32_t node)
 {
@@ -147,8 +157,8 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
     }
     image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);
     bool           volume = x->rank == 5;
-    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, cm__pass_of(n, forward), variant,
-                                      x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
+                                      variant, x->dtype, false);
     if (volume) {
         volumes(d, node, c, x, y);
         return;

@@ -220,4 +220,7 @@ void cm__dispatch_written_grad(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
     part_copy(d, node, n->outputs[1], n->outputs[0]);
+    if (!cm__attr_int(n, CM_ATTR_COPIES, 0)) return;
+    cm__call_over(d, node, "fill", n->outputs[1], -1, n->outputs[1]); /* zeros, which are copied into the whole */
+    part_copy(d, node, n->outputs[1], n->outputs[0]);
 }

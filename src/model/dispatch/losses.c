@@ -61,18 +61,40 @@ static void softmax(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_te
     else along(d, node, c, x, axis);
 }
 
+#define WARP_ROW 1024 /* numbers of a row that a warp keeps in registers */
+
+/* Backward multiplies the gradient by the result before a kernel sums rows (softmax_backward_cuda_out in
+   ATen/native/cuda/SoftMax.cu). Rows of tables contain both. If the gradient is not in row order, neither is the product,
+   and a copy follows. The product is timed as one in row order, which reads the gradient across its rows. The kernel that
+   sums short rows reads two tensors and writes one, as a product does. True: calls of such a gradient were added. */
+static bool turned_back(cm__dispatch *d, int32_t node, const cm_node *forward, int32_t axis)
+{
+    const cm_node   *n = cm__node(d, node);
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    int32_t          dy = n->inputs[0];
+    bool             eager = d->runtime == CM_RUNTIME_TORCH_EAGER && forward->op == CM_OP_SOFTMAX && n != forward;
+    if (!eager || axis != y->rank - 1 || cm__strides_in_rows(d->strides, dy)) return false;
+    if (y->dims[axis].per_batch || y->dims[axis].fixed > WARP_ROW) return false;
+    cm__call_walk(d, node, &(cm__function){.function = "mul", .a = dy, .b = forward->outputs[0], .beside = -1,
+                                           .out = forward->outputs[0], .type = dy});
+    cm__call_in_rows(d, node, dy);
+    cm__call_map(d, node, "mul", dy, dy, dy, cm__poly_const(1), cm_tensor_elements(y));
+    return true;
+}
+
 void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     if (forward->op == CM_OP_CROSS_ENTROPY) return; /* part of the loss's gradient */
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
-    if (x->rank == 0) return;
+    int32_t          at = (int32_t)(axis < 0 ? axis + x->rank : axis);
+    if (x->rank == 0 || turned_back(d, node, forward, at)) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
     softmax(d, node,
             cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
                            x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: as that of fp32 */
-            x, (int32_t)(axis < 0 ? axis + x->rank : axis));
+            x, at);
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
 }
 

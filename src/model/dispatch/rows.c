@@ -318,23 +318,68 @@ void cm__dispatch_log_sum_exp(cm__dispatch *d, int32_t node)
     reduce_as(d, node, "sum");
 }
 
-/* Sums or products of all elements up to each. Backward sums from the other end, between two reversals; that of a
-   product multiplies before and divides after. */
+/* Functions of all elements up to each (cumprod_backward, logcumsumexp_backward in
+   torch/csrc/autograd/FunctionsManual.cpp). */
+typedef struct scan {
+    cm__dispatch    *d;
+    int32_t          node, at;
+    const cm_tensor *x;
+} scan;
+
+static void over_all(const scan *s, const char *const *functions)
+{
+    const cm_node *n = cm__node(s->d, s->node);
+    for (int i = 0; functions[i]; i++) cm__call_over(s->d, s->node, functions[i], n->inputs[0], -1, n->outputs[0]);
+}
+
+static void scanned(const scan *s, const char *kernel)
+{
+    reduction(s->d, s->node, kernel, cm__poly_product(s->x->dims, s->at), cm__poly_dim(s->x->dims[s->at]),
+              cm__poly_product(s->x->dims + s->at + 1, s->x->rank - s->at - 1));
+}
+
+/* Backward sums from the other end. */
+static void scanned_back(const scan *s)
+{
+    static const char *const flip[] = {"flip", NULL};
+    over_all(s, flip);
+    scanned(s, "cumsum");
+    over_all(s, flip);
+}
+
+/* PyTorch looks for a zero, without which gradients are divided by the input. */
+static void products_back(const scan *s)
+{
+    over_all(s, (const char *const[]){"mul", "compare", NULL});
+    typed_reduction(s->d, s->node, "max", CM_BOOL, cm__poly_const(1), cm_tensor_elements(s->x), cm__poly_const(1));
+    scanned_back(s);
+    over_all(s, (const char *const[]){"div", NULL});
+}
+
+/* Logarithms of positive and of negative gradients are summed apart. */
+static void log_sums_back(const scan *s)
+{
+    over_all(s, (const char *const[]){"abs", "log", "compare", "where", "compare", "where", NULL});
+    for (int sign = 0; sign < 2; sign++) {
+        over_all(s, (const char *const[]){"sub", NULL});
+        scanned_back(s);
+        over_all(s, (const char *const[]){"add", "exp", NULL});
+    }
+    over_all(s, (const char *const[]){"sub", NULL});
+}
+
 void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
 {
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    const cm_tensor *x = cm__in(d->g, n, 0);
-    int64_t          axis = 0;
-    bool             back = n != forward, product = back && forward->op == CM_OP_CUM_PROD;
-    if (!x->rank) return;
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    scan           s = {.d = d, .node = node, .x = cm__in(d->g, n, 0)};
+    int64_t        axis = 0;
+    if (!s.x->rank) return;
     cm__int_list((cm_graph *)(uintptr_t)d->g, forward, CM_ATTR_AXIS, 1, &axis, 1);
-    int32_t at = (int32_t)(axis < 0 ? axis + x->rank : axis) % x->rank;
-    if (product) cm__call_over(d, node, "mul", n->inputs[0], -1, n->outputs[0]);
-    if (back) cm__call_over(d, node, "flip", n->inputs[0], -1, n->outputs[0]);
-    reduction(d, node, back ? "cumsum" : cm__forward_kernel(forward->op, "cumsum"), cm__poly_product(x->dims, at),
-              cm__poly_dim(x->dims[at]), cm__poly_product(x->dims + at + 1, x->rank - at - 1));
-    if (back) cm__call_over(d, node, "flip", n->inputs[0], -1, n->outputs[0]);
-    if (product) cm__call_over(d, node, "div", n->inputs[0], -1, n->outputs[0]);
+    s.at = (int32_t)(axis < 0 ? axis + s.x->rank : axis) % s.x->rank;
+    if (n == forward) scanned(&s, cm__forward_kernel(forward->op, "cumsum"));
+    else if (forward->op == CM_OP_CUM_PROD) products_back(&s);
+    else if (forward->op == CM_OP_CUM_LOG_SUM_EXP) log_sums_back(&s);
+    else scanned_back(&s);
 }
 
 void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)

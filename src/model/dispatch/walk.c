@@ -13,10 +13,12 @@
  *
  * src/device/transposed.c decides between the last two.
  */
+#include <math.h>
 #include <string.h>
 #include "base/text.h"
 #include "device/transposed.h"
 #include "model/dispatch/rules.h"
+#include "model/time/factors.h"
 
 #define READ 3
 
@@ -153,7 +155,7 @@ static const char *form_of(const walk *w, const cm__transposed *t)
     if (!side_by_side) return ":strided";
     if (broadcast >= 0 && w->operands == 1) return w->dims == 1 ? ":strided" : ":part"; /* rows that are read again */
     if (apart) return ":part";
-    if (broadcast < 0) return "";
+    if (broadcast < 0) return w->dims > 1 ? ":part" : ""; /* equal strides, with gaps between rows */
     return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 
@@ -173,8 +175,54 @@ static void transposed_sizes(const walk *w, const cm__transposed *t, cm_poly *ou
     *inner = cm__poly_scale(*inner, 1.0 / CM__TRANSPOSED_ROWS);
 }
 
+/* ---- short runs with gaps between them --------------------------------------------------------------------------- */
+
+#define SECTOR 32. /* bytes that memory and cache exchange at least */
+#define LINE 64.   /* of memory: runs of as many bytes waste little */
+#define SPARSE 4   /* times a run that runs are apart; tables have rows of denser ones */
+
+/* Bytes that memory moves for a run of `run` bytes, `apart` bytes after the one before: what is read in vain, and what is
+   read and written again around a part of a line (run_read and run_write in data/factors.tsv). */
+static double moved(double run, double apart, bool writes)
+{
+    const cm__factors *f = &cm__time_factors;
+    if (apart <= run) return run;
+    if (writes) return fmin(f->run_write_share * apart, f->run_write);
+    return fmin(apart, fmin(LINE + apart / 8, f->run_read));
+}
+
+/* Whether one operand is copied in runs of less than a line with gaps of which nothing else is copied; sets the bytes of
+   memory traffic per run, and the first dimension of runs. */
+static bool has_gaps(const walk *w, const char *function, double *bytes, int32_t *first)
+{
+    if (strcmp(function, "copy") != 0 || w->operands != 1 || w->dims == 0) return false;
+    bool   rows = w->result[0] == 1 && w->read[0][0] == 1;
+    double run = (rows ? (double)w->size[0] : 1) * w->bytes[0];
+    *first = rows;
+    if (run >= LINE || *first >= w->dims || is_broadcast(w, 0)) return false;
+    double read = (double)w->read[0][*first] * w->bytes[0], written = (double)w->result[*first] * w->bytes[0];
+    for (int32_t i = *first + 1; i < w->dims; i++)
+        if (w->read[0][i] < w->read[0][*first] || w->result[i] < w->result[*first]) return false;
+    *bytes = moved(run, read, false) + moved(run, written, true);
+    return fmax(read, written) >= fmax(SECTOR, SPARSE * run);
+}
+
+/* Such a copy is timed as a contiguous one of as many bytes. */
+static void call_runs(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w, double bytes, int32_t first)
+{
+    cm_poly runs = cm__poly_const(1);
+    for (int32_t i = first; i < w->dims; i++) runs = cm__poly_mul(runs, w->elements[i]);
+    cm__call_map(d, node, "copy", m->a, -1, m->type, cm__poly_const(1), cm__poly_scale(runs, bytes / 2 / w->bytes[0]));
+}
+
 static void call(cm__dispatch *d, int32_t node, const cm__function *m, const walk *w)
 {
+    double  bytes;
+    int32_t first;
+    if (has_gaps(w, m->function, &bytes, &first)) {
+        call_runs(d, node, m, w, bytes, first);
+        return;
+    }
     char           variant[CM__CALL_TEXT];
     cm__transposed t;
     bool           across = is_transposed(w, m->function, &t);

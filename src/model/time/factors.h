@@ -20,10 +20,12 @@ typedef struct cm__factors {
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles;
+    double cholesky_cycles, lu_cycles, substitute_cycles, pair_cycles, pair_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
+    double run_read, run_write, run_write_share; /* bytes per run of a copy with gaps: dispatch/walk.c */
     double access_bytes, pool_read, pool_gradient, atomic_add, atomic_add_nhwc, atomic_add_contended,
         atomic_add_equal; /* bytes: dispatch/traffic.c */
     double function_flop, random_number, contended_bf16; /* likewise */

@@ -7,6 +7,7 @@
 #include "model/time/four.h"
 #include "model/time/groups.h"
 #include "model/time/tiles.h"
+#include "model/time/recurrent.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -126,11 +127,15 @@ static float alignment_of_product(const int64_t *sizes, bool folded)
     return alignment(folded ? 1 : row | sizes[CM__CONV_C]);
 }
 
-/* Not of trends, which were fitted without it. */
-static void add_product(const cm__call *c, bool folded, float *f)
+/* The algorithm of a recurrent layer is there instead of the alignment of its input, which does not matter. */
+#define ALGORITHM_AT (CM__RNN_SIZES + 1)
+
+/* Not of trends, which were fitted without them. */
+static void add_kernels(const cm__call *c, bool folded, float *f)
 {
     if (folded || (c->op == CM__CALL_CONV && is_product(c, c->sizes)))
         f[PRODUCT_AT] = alignment_of_product(c->sizes, folded);
+    if (c->op == CM__CALL_RNN) f[ALGORITHM_AT] = (float)cm__recurrent_kind_of(c);
 }
 
 /* ---- groups of convolutions ------------------------------------------------------------------------------------- */
@@ -344,7 +349,7 @@ double cm__features(const cm__call *given, const cm__limits *limits, float *f)
     cm__call        room;
     const cm__call *c = with_folded(given, &room);
     double          roofline_s = cm__unscaled_features(c, limits, f);
-    add_product(c, c == &room, f);
+    add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
     return roofline_s;
 }
@@ -357,7 +362,7 @@ void cm__features_beside_work(const cm__call *given, const cm__limits *limits, c
     float          *of_work = f + cm__work_features_at(c->op);
     features_of_sizes(c, limits, f);
     for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = 0;
-    add_product(c, c == &room, f);
+    add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
     memcpy(of_work, work, CM__WORK_FEATURES * sizeof *work);
 }
@@ -429,7 +434,7 @@ static void fold_block(int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
     }
 }
 
-/* As add_product(), for all rows. */
+/* As add_kernels(), for all rows. */
 static void products_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const bool folded[CM__BLOCK],
                               const float *scales, float *out)
 {
@@ -439,6 +444,15 @@ static void products_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], 
         sizes_of_row(sizes, r, one);
         if (folded[r] || is_product(like, one))
             out[PRODUCT_AT * CM__BLOCK + r] = alignment_of_product(one, folded[r]) / scales[PRODUCT_AT];
+    }
+}
+
+static void algorithms_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const float *scales, float *out)
+{
+    cm__call c = *like;
+    for (int r = 0; r < CM__BLOCK && c.op == CM__CALL_RNN; r++) {
+        for (int i = 0; i < CM__RNN_SIZES; i++) c.sizes[i] = sizes[i][r];
+        out[ALGORITHM_AT * CM__BLOCK + r] = (float)cm__recurrent_kind_of(&c) / scales[ALGORITHM_AT];
     }
 }
 
@@ -490,5 +504,6 @@ void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const 
     further_of_block(c, sizes, limits, scales + at_work + CM__WORK_FEATURES, of_work + CM__WORK_FEATURES * CM__BLOCK);
     if (c->op == CM__CALL_CONV) products_of_block(c, sizes, folded, scales, to);
     groups_of_block(c, sizes, limits, scales, to);
+    algorithms_of_block(c, sizes, scales, to);
     memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

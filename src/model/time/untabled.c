@@ -151,6 +151,23 @@ static double ctc_time(const cm__limits *l, const cm__call *c)
     return 0;
 }
 
+#define SIDES 64.     /* rows of a block of a triangular matrix, and right-hand sides that a thread block solves for */
+#define SOLVERS 2     /* thread blocks of a multiprocessor at a time */
+
+/* Factors and triangular systems: a row waits for the rows before it. Rows of a block are subtracted from those below. */
+static double algebra_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    double batch = cm__size(c, CM__REDUCE_OUTER), n = cm__size(c, CM__REDUCE_REDUCE);
+    if (strcmp(c->variant, "cholesky") == 0) return n * f->cholesky_cycles / l->clock_hz;
+    if (strcmp(c->variant, "lu") == 0) return n * f->lu_cycles / l->clock_hz;
+    if (strcmp(c->variant, "cdist") == 0) return batch * f->pair_cycles / (l->cores * l->clock_hz);
+    if (strcmp(c->variant, "cdist_grad") == 0) return batch * f->pair_cycles_backward / (l->cores * l->clock_hz);
+    if (strcmp(c->variant, "substitute") != 0) return 0;
+    double waves = fmax(1, batch * ceil(cm__size(c, CM__REDUCE_INNER) / SIDES) / (SOLVERS * l->cores));
+    return waves * ceil(n / SIDES) * pow(fmin(n, SIDES), 2) * f->substitute_cycles / l->clock_hz;
+}
+
 #define SHORT_ROW 128 /* numbers: of longer rows threads read several at once */
 
 /* A reduction of rows: a thread for each number up to a warp, rounded down to a power of two. */
@@ -174,6 +191,8 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (strcmp(c->variant, "nll") == 0) return length * cm__time_factors.label_cycles / l->clock_hz;
     if (strcmp(c->variant, "nll_grad") == 0) return length * cm__time_factors.label_cycles_backward / l->clock_hz;
     if (strncmp(c->variant, "ctc", 3) == 0) return ctc_time(l, c);
+    double solved_s = algebra_time(l, c);
+    if (solved_s > 0) return solved_s;
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)

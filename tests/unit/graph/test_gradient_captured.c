@@ -64,6 +64,9 @@ TEST(cumulative_products_keep_both)
     backward_of(op(CM_OP_CUM_PROD, IN(hidden("B,4", "4"), KNOWN(1))), "CumulativeGrad");
     assert_true(is_kept("h") && is_kept("y"));
     start_over();
+    backward_of(op(CM_OP_CUM_LOG_SUM_EXP, IN(hidden("B,4", "4"), KNOWN(1))), "CumulativeGrad");
+    assert_true(is_kept("h") && is_kept("y"));
+    start_over();
     backward_of(op(CM_OP_CUM_SUM, IN(hidden("B,4", "4"), KNOWN(1))), "CumulativeGrad");
     assert_false(is_kept("h") || is_kept("y"));
 }

@@ -175,9 +175,26 @@ static void shuffled_pixels(void **state)
           "elementwise forward shuffle fp32 1,384", "elementwise forward shuffle fp32 1,384");
 }
 
+/* The gradient of a gradient of tanh, as recorded: one kernel for the outer gradient, three for the result of tanh.
+   softplus has eight for its input. */
+static void second_derivatives(void **state)
+{
+    (void)state;
+#define SLOPE(name) CAPTURE("[[1,0],4]", "[4]", "5", X("[[1,0],4]") "," X("[[1,0],4]"), \
+    STEP("aten::exp", "[2]", "[4]", "") "," STEP(name, "[2,4]", "[5]", ""))
+    MAKES(SLOPE("aten::tanh_backward"), FP32, 2, "elementwise forward tanh_grad fp32 1,8",
+          "elementwise forward tanh_grad fp32 1,8", "elementwise forward scale fp32 1,8");
+    MAKES(SLOPE("aten::sigmoid_backward"), FP32, 2, "elementwise forward sigmoid_grad fp32 1,8",
+          "elementwise forward sigmoid_grad fp32 1,8", "elementwise forward scale fp32 1,8",
+          "elementwise forward scale fp32 1,8");
+    MAKES(SLOPE("aten::softplus_backward"), FP32, 2, "elementwise forward sigmoid fp32 1,8",
+          "elementwise forward sigmoid_grad fp32 1,8", "elementwise forward scale fp32 1,8",
+          "elementwise forward scale fp32 1,8", "elementwise forward copy fp32 1,8");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dropout_is_for_training),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(second_derivatives), cmocka_unit_test(dropout_is_for_training),
                                        cmocka_unit_test(joined_channels),
                                        cmocka_unit_test(a_spread_product),
                                        cmocka_unit_test(a_function_of_its_own),

@@ -93,6 +93,22 @@ static void softmax_over_planes_and_blocks(void **state)
     assert_int_equal(times(&got, "softmax forward - fp32 800,8"), 1);
 }
 
+/* The scores' gradient is transposed: it is multiplied by the result in its own order, copied into rows, and summed by a
+   kernel that moves as many bytes as a product of contiguous tensors. */
+static void softmax_with_a_transposed_gradient(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],64,32]", "[32]", "7", X("[[1,0],64,32]") "," X("[[1,0],32,64]") "," X("[[1,0],32,64]") ","
+                  X("[[1,0],32,64]"),
+                  STEP("aten::_softmax", "[2]", "[4]", "\"dim\":-1,\"half_to_float\":0") ","
+                  STEP("aten::transpose.int", "[4]", "[5]", "\"dim0\":1,\"dim1\":2") ","
+                  STEP("aten::clone", "[5]", "[6]", "\"memory_format\":\"contiguous_format\"") ","
+                  STEP("aten::exp", "[6]", "[7]", "")),
+          FP32, 2, "softmax forward - fp32 128,32", "elementwise forward mul:turned fp32 64,64",
+          "elementwise forward copy:turned fp32 64,64", "elementwise forward mul fp32 1,4096",
+          "elementwise forward mul fp32 1,4096", "elementwise forward mul fp32 1,4096"); /* of exp and of x * w too */
+}
+
 /* A maximum over channels with its place: zeros, and one number for each of 2 x 64 pixels. Without: all equal ones share the
    gradient, so they are found, counted and multiplied. */
 static void gradients_of_maxima(void **state)
@@ -157,6 +173,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_ctc_loss), cmocka_unit_test(scores_of_pixels_are_planes),
                                        cmocka_unit_test(autocast_casts_after_log_softmax),
+                                       cmocka_unit_test(softmax_with_a_transposed_gradient),
                                        cmocka_unit_test(softmax_over_planes_and_blocks),
                                        cmocka_unit_test(gradients_of_maxima),
                                        cmocka_unit_test(a_fused_loss_reads_logits_once_each_way),

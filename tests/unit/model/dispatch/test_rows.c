@@ -126,7 +126,15 @@ static void cumulative(void **state)
           "reduce forward cumsum fp32 2,5,4", "reduce forward cumsum fp32 2,5,4", "elementwise forward flip fp32 1,40",
           "elementwise forward flip fp32 1,40");
     MAKES(ONE("aten::cumprod", "[[1,0],5,4]", "[4]", "[[1,0],5,4]", "\"dim\":1"), FP32, 2,
-          "reduce forward cumprod fp32 2,5,4", "reduce forward cumsum fp32 2,5,4", "elementwise forward div fp32 1,40");
+          "reduce forward cumprod fp32 2,5,4", "reduce forward cumsum fp32 2,5,4", "elementwise forward div fp32 1,40",
+          "elementwise forward compare fp32 1,40", "reduce forward max bool 1,40,1"); /* is any of them zero? */
+    /* two sums from the other end, of positive and of negative gradients: 11 kernels of 40 numbers and 4 reversals */
+    MAKES(ONE("aten::logcumsumexp", "[[1,0],5,4]", "[4]", "[[1,0],5,4]", "\"dim\":1"), FP32, 2,
+          "reduce forward cumsum fp32 2,5,4", "reduce forward cumsum fp32 2,5,4", "reduce forward cumsum fp32 2,5,4",
+          "elementwise forward flip fp32 1,40", "elementwise forward flip fp32 1,40",
+          "elementwise forward flip fp32 1,40", "elementwise forward flip fp32 1,40",
+          "elementwise forward exp fp32 1,40", "elementwise forward exp fp32 1,40", "elementwise forward sub fp32 1,40",
+          "elementwise forward sub fp32 1,40", "elementwise forward sub fp32 1,40");
 }
 
 static void logarithm_of_a_sum(void **state)

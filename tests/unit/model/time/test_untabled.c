@@ -236,6 +236,31 @@ static void scans_of_short_rows(void **state)
     }
 }
 
+/* Recorded in steps on an H200: rows wait for each other, so that the time follows the rows. 3,072 blocks of 64 right-hand
+   sides do not run at once. The law of triangular systems is coarse. */
+static void factors_and_triangular_systems(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s, error;
+    } rows[] = {{"reduce forward cholesky fp32 128,256,256", 240e-6, 0.05},
+                {"reduce forward cholesky fp32 32,365,365", 346e-6, 0.05},
+                {"reduce forward lu fp32 1,48,48", 63.4e-6, 0.05},
+                {"reduce forward substitute fp32 32,365,1", 201e-6, 0.05},
+                {"reduce forward substitute fp32 1,63,8192", 32e-6, 0.05},
+                {"reduce forward substitute fp32 768,64,256", 335e-6, 0.2},
+                {"reduce forward substitute fp32 128,256,256", 339e-6, 0.3},
+                {"reduce forward cdist fp32 24000000,4,1", 31.6e-3, 0.02},
+                {"reduce forward cdist_grad fp32 24000000,4,1", 9.36e-3, 0.02}};
+    cm__limits h200 = limits;
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cm__call c = call_of(rows[i].call);
+        near(cm__least_time(&h200, &c), rows[i].measured_s, rows[i].error);
+    }
+}
+
 /* Rows of an H200's table, and a variance in the step of ConvNeXt Zepto. 11 numbers have 8 threads. */
 static void reductions_of_short_rows(void **state)
 {
@@ -495,6 +520,7 @@ int main(void)
         cmocka_unit_test(one_block_sums_a_group_in_the_cache),
         cmocka_unit_test(gradients_of_equal_indices_are_added_one_after_another),
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
+        cmocka_unit_test(factors_and_triangular_systems),
         cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
         cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows),
         cmocka_unit_test(many_small_products),

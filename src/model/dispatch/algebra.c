@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * algebra.c - kernel calls of factorisations, solutions of linear systems and distances between points.
+ *
+ * The kernels of a gradient follow torch/csrc/autograd/FunctionsManual.cpp (cholesky_backward,
+ * linalg_solve_triangular_backward and others), without those of a few numbers. The matrix A has n x n numbers, the other
+ * operand n x k.
+ */
+#include "model/dispatch/rules.h"
+
+typedef enum step {
+    END,
+    COPY_A, COPY_B, /* in the column order of the library */
+    FILL_A, ADD_A, SCALE_A, NEGATE_A,
+    TRIANGLE_A,     /* keeps one half of it */
+    CHOLESKY, LU,
+    SUBSTITUTE_B, SUBSTITUTE_A, /* a triangular system with k, with n right-hand sides */
+    PRODUCT_B, PRODUCT_A,       /* (n x k) (k x n), (n x n) (n x n) */
+} step;
+
+#define STEPS 10
+
+static const struct {
+    int16_t op;
+    uint8_t forward[STEPS], backward[STEPS];
+} factorised[] = {
+    {CM_OP_CHOLESKY, {COPY_A, CHOLESKY, TRIANGLE_A},
+     {PRODUCT_A, TRIANGLE_A, SCALE_A, COPY_A, SUBSTITUTE_A, COPY_A, SUBSTITUTE_A, ADD_A, TRIANGLE_A}},
+    {CM_OP_TRIANGULAR_SOLVE, {COPY_B, SUBSTITUTE_B}, {COPY_B, SUBSTITUTE_B, PRODUCT_B, NEGATE_A, TRIANGLE_A}},
+    {CM_OP_CHOLESKY_SOLVE, {COPY_B, SUBSTITUTE_B, SUBSTITUTE_B},
+     {COPY_B, SUBSTITUTE_B, SUBSTITUTE_B, PRODUCT_B, ADD_A, PRODUCT_A, NEGATE_A}},
+    {CM_OP_LINEAR_SOLVE, {COPY_A, LU, COPY_B, SUBSTITUTE_B, SUBSTITUTE_B},
+     {COPY_B, SUBSTITUTE_B, SUBSTITUTE_B, COPY_B, COPY_B, PRODUCT_B, NEGATE_A}},
+    {CM_OP_DETERMINANT, {COPY_A, LU}, {FILL_A, ADD_A, COPY_A, SUBSTITUTE_A, SUBSTITUTE_A, COPY_A, COPY_A}},
+    {CM_OP_INVERSE, {COPY_A, LU, SUBSTITUTE_A, SUBSTITUTE_A}, {PRODUCT_A, PRODUCT_A, NEGATE_A}},
+};
+
+typedef struct system {
+    cm__dispatch *d;
+    int32_t       node, a, x; /* tensors: the matrices; the solution, or -1 */
+    cm_poly       batch, n, k;
+} system;
+
+static void loop(const system *s, const char *kernel, cm_poly columns)
+{
+    cm__sized_call c = cm__call_begin(s->d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(s->d->g, s->a)->dtype, false);
+    c.sizes[CM__REDUCE_OUTER] = s->batch;
+    c.sizes[CM__REDUCE_REDUCE] = s->n;
+    c.sizes[CM__REDUCE_INNER] = columns;
+    cm__dispatch_add(s->d, s->node, &c);
+}
+
+static void product(const system *s, cm_poly inner)
+{
+    cm_poly sizes[CM__GEMM_SIZES] = {
+        [CM__GEMM_BATCH] = s->batch, [CM__GEMM_M] = s->n, [CM__GEMM_N] = s->n, [CM__GEMM_K] = inner};
+    cm__call_product(s->d, s->node, "nt", cm__t(s->d->g, s->a)->dtype, sizes);
+}
+
+static void run(const system *s, step what)
+{
+    static const char *const over_a[] = {[COPY_A] = "copy", [FILL_A] = "fill",    [ADD_A] = "add",
+                                         [SCALE_A] = "scale", [NEGATE_A] = "neg", [TRIANGLE_A] = "copy"};
+    int32_t x = s->x < 0 ? s->a : s->x;
+    if (what == COPY_B) cm__call_over(s->d, s->node, "copy", x, -1, x);
+    else if (what == CHOLESKY) loop(s, "cholesky", s->n);
+    else if (what == LU) loop(s, "lu", s->n);
+    else if (what == SUBSTITUTE_B) loop(s, "substitute", s->k);
+    else if (what == SUBSTITUTE_A) loop(s, "substitute", s->n);
+    else if (what == PRODUCT_B) product(s, s->k);
+    else if (what == PRODUCT_A) product(s, s->n);
+    else cm__call_over(s->d, s->node, over_a[what], s->a, what == ADD_A ? s->a : -1, s->a);
+}
+
+/* The right-hand sides are the columns of the solution, or its rows if the matrix is on its right. */
+static cm_poly sides(const cm_tensor *a, const cm_tensor *x)
+{
+    if (x->rank < a->rank) return cm__poly_const(1);
+    bool left = cm__dim_same(x->dims[x->rank - 2], a->dims[a->rank - 1]);
+    return cm__poly_dim(x->dims[x->rank - (left ? 1 : 2)]);
+}
+
+void cm__dispatch_algebra(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    bool           given = forward->op == CM_OP_CHOLESKY_SOLVE; /* of which the matrix is the second operand */
+    system         s = {.d = d, .node = node, .a = forward->inputs[given], .x = -1};
+    const cm_tensor *a = cm__t(d->g, s.a);
+    if (a->rank < 2) return;
+    if (forward->n_inputs > 1) s.x = forward->outputs[0];
+    s.n = cm__poly_dim(a->dims[a->rank - 1]);
+    s.k = s.x < 0 ? s.n : sides(a, cm__t(d->g, s.x));
+    s.batch = cm__poly_product(a->dims, a->rank - 2);
+    for (size_t i = 0; i < sizeof factorised / sizeof *factorised; i++)
+        for (int k = 0; factorised[i].op == forward->op && k < STEPS; k++) {
+            step what = (n == forward ? factorised[i].forward : factorised[i].backward)[k];
+            if (what != END) run(&s, what);
+        }
+}
+
+/* One block for each pair of points (ATen/native/cuda/DistanceKernel.cu). Backward writes a number for each pair and
+   coordinate and sums them, for both operands. */
+void cm__dispatch_distances(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t          y = forward->outputs[0];
+    const cm_tensor *pairs = cm__t(d->g, y), *x = cm__in(d->g, forward, 0);
+    cm_poly          all = cm_tensor_elements(pairs), width = cm__poly_dim(x->dims[x->rank - 1]);
+    int32_t          times = n == forward ? 1 : n->n_outputs;
+    for (int32_t i = 0; i < times; i++) {
+        cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, n == forward ? "cdist" : "cdist_grad",
+                                          pairs->dtype, false);
+        c.sizes[CM__REDUCE_OUTER] = all;
+        c.sizes[CM__REDUCE_REDUCE] = width;
+        c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+        cm__dispatch_add(d, node, &c);
+        if (n != forward) cm__call_over(d, node, "copy", y, -1, y);
+    }
+}
