@@ -49,7 +49,8 @@ typedef struct cm__factors {
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */
-    double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
+    /* log errors of host times: of the measured host, eagerly and under torch.compile, and of another */
+    double host_error, compiled_host_error, unmeasured_host_error;
     double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
