@@ -199,7 +199,8 @@ static double pool(const cm__fusing *f, const cm_node *n, const cm_node *forward
         windows *= (double)((w.kernel[i] + w.stride[i] - 1) / w.stride[i]);
     }
     if (n == forward) return window > 4 ? window * cm__time_factors.pool_read : 0;
-    return windows * cm__time_factors.pool_gradient;
+    bool across = windows > 1 && !f->d->nhwc;
+    return windows * (across ? cm__time_factors.pool_gradient_nchw : cm__time_factors.pool_gradient);
 }
 
 /* Elements of the original image that one of the resized image is computed from. */
