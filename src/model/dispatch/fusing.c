@@ -243,27 +243,13 @@ static bool scatters(const cm__fusing *f, const cm_node *n)
     return ops[n->op] && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
 }
 
-/* A sum over samples and pixels that keeps the channels between them: the gradient of a bias of channels-first images. */
-static bool adds_across(const cm__dispatch *d, const cm_node *n)
-{
-    if (!reduces(n) || adds_columns(d, n)) return false;
-    const cm_tensor *x = cm__t(d->g, n->inputs[0]), *y = cm__t(d->g, n->outputs[0]);
-    if (x->rank < 3 || (y->rank != 1 && y->rank != x->rank)) return false;
-    bool first = y->rank > 1 && same_dim(x->dims[0], y->dims[0]);
-    cm_poly sums = cm_tensor_elements(y);
-    return !first && same_dim(x->dims[1], y->dims[y->rank == 1 ? 0 : 1]) && cm__poly_at(&sums, 2) > 1;
-}
-
 /* A sum over columns is divided among blocks, which iterate over other elements than the kernel that writes what it
-   adds up: Inductor makes one kernel of them only if nothing else reads that. So is a sum across samples: the loops of the
-   other kernel cannot be put into its order (is_compatible in torch/_inductor/codegen/simd.py). Vendors write such kernels
-   by hand. */
+   adds up: Inductor makes one kernel of them only if nothing else reads that. Vendors write such kernels by hand. */
 static bool joins(const cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
     bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
     if (scatters(f, cm__node(f->d, producer_of(f, n, k)))) return false;
-    bool divided = generated && (adds_columns(f->d, n) || adds_across(f->d, n));
-    if (divided && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
+    if (generated && adds_columns(f->d, n) && f->uses[cm__t(f->d->g, n->inputs[k])->storage] > 1) return false;
     return suits(f, kernel, n) || inlined(f, n, k, kernel);
 }
 

@@ -153,15 +153,6 @@ static void a_group_norm_casts_its_input(void **state)
     assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_AMP_BF16, CM_LAYOUT_NCHW, 2, cast), 0);
 }
 
-/* The gradient of a convolution's bias adds up samples and pixels, between which the channels lie: 256 numbers in, 8 out.
-   The kernel of the ReLU's gradient cannot iterate in that order, and the convolution reads its result, too. */
-static void sums_across_samples_are_apart(void **state)
-{
-    (void)state;
-    static const char net[] = "input x 4 4 4\nconv 8 1\nrelu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
-    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "elementwise forward row_sum fp32 1,132"), 1);
-}
-
 /* Inductor makes the images of these convolutions channels-last, also that of the second, which generated code writes: no
    copy before it. The gradient of its filter of 3 x 3 is channels-last, the parameter is not: autograd copies it. Nothing is
    copied if the parameters are channels-last, or for the filter of one pixel. */
@@ -239,7 +230,6 @@ int main(void)
                                        cmocka_unit_test(a_normalised_input_is_computed_again_in_fp32),
                                        cmocka_unit_test(group_norms_sum_first),
                                        cmocka_unit_test(a_group_norm_casts_its_input),
-                                       cmocka_unit_test(sums_across_samples_are_apart),
                                        cmocka_unit_test(converted_filters_have_copied_gradients),
                                        cmocka_unit_test(rows_of_channels_first_are_strided),
                                        cmocka_unit_test(an_enlarged_image_computes_what_it_reads),
