@@ -22,6 +22,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
+    step->layer_graphs = o->inference ? 0 : forward->layer_graphs;
     step->channels_last = forward->channels_last;
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;

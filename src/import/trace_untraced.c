@@ -2,11 +2,14 @@
 /*
  * trace_untraced.c - recorded operators that torch.compile leaves to eager PyTorch.
  *
- * A function is compiled up to a place that the compiler cannot trace. Two such places show in a recording:
+ * A function is compiled up to a place that the compiler cannot trace. Three such places show in a recording:
  *
  * - a recurrent layer (allow_rnn in torch/_dynamo/config.py). PyTorch 2.11 runs the rest of the function that calls it
  *   eagerly: in the recorded steps of the first-sight lists all kernels after such a layer are those of eager PyTorch.
  *   PyTorch 2.15 compiles the rest as another graph.
+ * - a loop over layers that compares a number with another one in Python, such as LayerDrop (BART, wav2vec 2.0):
+ *   nothing in the step reads the truth value. Dynamo cannot continue in the middle of a loop, so it leaves the whole
+ *   function to eager PyTorch and makes a graph of each layer (recorded steps run the kernels of one layer many times).
  * - nn.TransformerEncoder or nn.TransformerDecoder with a mask. To find out whether the mask is causal, they compare it
  *   with a causal one and ask for the answer (_detect_is_causal_mask in torch/nn/modules/transformer.py). PyTorch's own
  *   modules are not compiled on their own, so all of the encoder or decoder runs eagerly.
@@ -66,8 +69,43 @@ static bool asks_for_mask(const cm__trace *t, int32_t i)
     return true;
 }
 
+/* A comparison whose only truth value no operator reads: Python branches on it. */
+static bool is_branch(const cm__trace *t, const cm__trace_op *o)
+{
+    static const char *const names[] = {"lt", "le", "gt", "ge"};
+    bool                     compares = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) compares |= strcmp(o->name, names[i]) == 0;
+    const cm__trace_tensor *y = compares && o->n_out == 1 && o->out[0] >= 0 ? &t->tensors[o->out[0]] : NULL;
+    return y && o->phase == CM_FORWARD && y->rank == 0 && y->readers == 0;
+}
+
+/* The function of the module `path` runs an operator itself, or calls a layer of PyTorch that does. Layers in a list are
+   taken for modules of the user's own. */
+static bool runs_itself(const char *path, const char *module)
+{
+    size_t length = strlen(path);
+    if (strncmp(path, module, length) != 0) return false;
+    return !module[length] || (module[length] == '.' && !strpbrk(module + length + 1, ".0123456789"));
+}
+
+/* Functions with several branches have them in a loop: each is followed by the call of a layer. */
+static void leave_out_loops(cm__trace *t)
+{
+    for (int32_t i = 0; i < t->n_ops; i++) {
+        const cm__trace_op *o = &t->ops[i];
+        int32_t             branches = 0;
+        for (int32_t k = 0; is_branch(t, o) && !o->left_out && k < t->n_ops; k++)
+            branches += is_branch(t, &t->ops[k]) && strcmp(t->ops[k].module, o->module) == 0;
+        if (branches < 2) continue;
+        t->g->layer_graphs += branches;
+        for (int32_t k = 0; k < t->n_ops; k++)
+            if (runs_itself(o->module, t->ops[k].module)) t->ops[k].left_out = true;
+    }
+}
+
 void cm__trace_leave_out(cm__trace *t)
 {
+    leave_out_loops(t);
     for (int32_t i = 0; i < t->n_ops; i++) {
         const cm__trace_op *o = &t->ops[i];
         bool                layer = is_layer(o), mask = !layer && asks_for_mask(t, i);

@@ -209,12 +209,15 @@ static bool shares_gradient(const cm__fusing *f, int32_t kernel, const cm_node *
 }
 
 /* Operators before the sums of a batch norm would be computed twice: for the sums, and again after them. That pays off
-   only in backward, where they are gradients of activations. */
+   only in backward, where they are gradients of activations, and for the cast that autocast puts before a group norm:
+   it reads one tensor, and Inductor computes what has few reads wherever it is read (realize_reads_threshold in
+   torch/_inductor/config.py). */
 static bool suits(const cm__fusing *f, int32_t kernel, const cm_node *n)
 {
     cm_poly size = size_of(f->d->g, n);
+    bool    cast = f->next[kernel] < 0 && cm__fusing_casts_for(f, kernel, n);
     if (f->d->g->nodes[kernel].phase != n->phase) return false;
-    if (needs_sums(f, n) && n->phase != CM_BACKWARD) return false;
+    if (needs_sums(f, n) && n->phase != CM_BACKWARD && !cast) return false;
     if (needs_sums(f, n) && f->norm[kernel] >= 0 && !shares_gradient(f, kernel, n)) return false;
     if (adds_columns(f->d, n) ? f->by_row[kernel] : reduces_rows(f, n) && f->columns[kernel]) return false;
     return cm__same_size(f->size[kernel], size) || (f->by_row[kernel] && cm__same_size(f->rows[kernel], size));

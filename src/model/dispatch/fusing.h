@@ -84,6 +84,8 @@ void        cm__dispatch_chain(const cm__fusing *chains, int32_t kernel);
 /* A group norm, or its gradient, in generated code: the sums of its groups (in backward: of its channels in each image)
    are a kernel of their own, as a batch norm's are. */
 bool cm__fusing_group_norm(const cm__fusing *f, const cm_node *n);
+/* Whether a node is the cast of what a group norm of forward normalises. It is part of the norm's kernels. */
+bool cm__fusing_casts_for(const cm__fusing *fusing, int32_t cast, const cm_node *norm);
 /* The gradient of a norm over rows that has weights: their gradients are sums over columns, in kernels of their own. */
 bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
 

@@ -37,8 +37,16 @@ bool cm__zero_gradient(const cm_graph *g, int32_t k)
     return false;
 }
 
+bool cm__fusing_casts_for(const cm__fusing *f, int32_t cast, const cm_node *norm)
+{
+    const cm_node *n = cm__node(f->d, cast);
+    return n->op == CM_OP_CAST && norm->phase == CM_FORWARD && cm__fusing_group_norm(f, norm) &&
+           cm__fusing_base(f, norm->inputs[0]) == cm__fusing_base(f, n->outputs[0]);
+}
+
 /* An activation that backward computes again where it reads it, instead of storing it (model/memory/partition.c): an
-   elementwise function of what backward reads anyway, like that of a gate. */
+   elementwise function of what backward reads anyway, like that of a gate, or the cast before a group norm: its input is
+   smaller. */
 static bool is_remade(const cm__fusing *f, int32_t base)
 {
     const cm_graph *g = f->d->g;
@@ -46,6 +54,7 @@ static bool is_remade(const cm__fusing *f, int32_t base)
     const cm_node  *n = from < 0 || f->kernel[from] < 0 ? NULL : &g->nodes[from];
     if (!n || n->phase != CM_FORWARD || cm__class(n) != CM_CLASS_ELEMENTWISE || n->op == CM_OP_DROPOUT) return false;
     if (f->d->runtime != CM_RUNTIME_TORCH_COMPILE || f->outside[base] || f->library[base]) return false;
+    if (f->norm[f->kernel[from]] >= 0 && cm__fusing_casts_for(f, from, cm__node(f->d, f->norm[f->kernel[from]]))) return true;
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t read = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
         int32_t made = read < 0 ? -1 : cm__t(g, read)->producer;
@@ -190,7 +199,8 @@ static double pool(const cm__fusing *f, const cm_node *n, const cm_node *forward
         windows *= (double)((w.kernel[i] + w.stride[i] - 1) / w.stride[i]);
     }
     if (n == forward) return window > 4 ? window * cm__time_factors.pool_read : 0;
-    return windows * cm__time_factors.pool_gradient;
+    bool across = windows > 1 && !f->d->nhwc;
+    return windows * (across ? cm__time_factors.pool_gradient_nchw : cm__time_factors.pool_gradient);
 }
 
 /* Elements of the original image that one of the resized image is computed from. */
@@ -321,14 +331,15 @@ static int32_t last_norm(const cm__fusing *f, int32_t kernel)
     return last;
 }
 
-/* The node whose sums read what node i of a kernel reads; -1: none. In forward a norm's sums read its input alone; in
+/* The node whose sums read what node i of a kernel reads; -1: none. In forward a norm's sums read its input alone, before
+   its cast; in
    backward they compute all that comes before the last norm. Other nodes of forward are in the kernel because they read
    its result. */
 static int32_t sums_of(const cm__fusing *f, int32_t kernel, int32_t i)
 {
     if (cm__node(f->d, kernel)->phase == CM_BACKWARD) return i <= last_norm(f, kernel) ? f->norm[kernel] : -1;
     for (int32_t norm = f->norm[kernel]; norm >= 0; norm = f->later[norm])
-        if (norm == i) return norm;
+        if (norm == i || cm__fusing_casts_for(f, i, cm__node(f->d, norm))) return norm;
     return -1;
 }
 

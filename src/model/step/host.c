@@ -39,7 +39,8 @@ cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_devic
     double slower = h && h->host ? cm__host_of(ctx, NULL, h->host).boost_hz / cm__host_of(ctx, device, id).boost_hz : 1;
     if (isnan(slower)) slower = 1;
     bool measured = own && slower == 1 && runtime != CM_RUNTIME_MEGATRON;
-    return (cm__hosting){slower, measured ? cm__time_factors.host_error : cm__time_factors.unmeasured_host_error};
+    double near = runtime == CM_RUNTIME_TORCH_COMPILE ? cm__time_factors.compiled_host_error : cm__time_factors.host_error;
+    return (cm__hosting){slower, measured ? near : cm__time_factors.unmeasured_host_error};
 }
 
 /* Kinds of operators with the same host cost. */

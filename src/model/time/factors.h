@@ -26,7 +26,7 @@ typedef struct cm__factors {
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
     double run_read, run_write, run_write_share; /* bytes per run of a copy with gaps: dispatch/walk.c */
-    double access_bytes, pool_read, pool_gradient, atomic_add, atomic_add_nhwc, atomic_add_contended,
+    double access_bytes, pool_read, pool_gradient, pool_gradient_nchw, atomic_add, atomic_add_nhwc, atomic_add_contended,
         atomic_add_equal; /* bytes: dispatch/traffic.c */
     double function_flop, random_number, contended_bf16; /* likewise */
     double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */
@@ -52,7 +52,8 @@ typedef struct cm__factors {
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone;
     double operator_launches; /* kernel launches that the host time of an operator contains */
-    double host_error, unmeasured_host_error; /* log errors of host times: of the measured host, of another */
+    /* log errors of host times: of the measured host, eagerly and under torch.compile, and of another */
+    double host_error, compiled_host_error, unmeasured_host_error;
     double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;

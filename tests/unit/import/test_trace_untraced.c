@@ -77,11 +77,46 @@ static void a_mask_is_asked_for_eagerly(void **state)
     }
 }
 
+/* x -> tanh -> relu and sigmoid in two layers -> neg in the second %s -> abs. The encoder and the first %s
+   compare a number, and no operator reads the answers. */
+#define LOOP                                                                                                           \
+    TRACE("\"loss\":-1,\"outputs\":[8]",                                                                               \
+          T("[[1,0],10,8]", "fp32", "input") "," T("[]", "fp32", "buffer") "," T("[]", "bool", "activation") ","       \
+          T("[]", "bool", "activation") "," Y "," Y "," Y "," Y "," Y,                                                 \
+          IN("Net", "tanh", "0", "4") "," IN("encoder", "lt.Scalar", "1", "2") ","                                     \
+          IN("encoder.layers.0.act", "relu", "4", "5") "," IN("%s", "lt.Scalar", "1", "3") ","                         \
+          IN("encoder.layers.1", "sigmoid", "5", "6") "," IN("%s", "neg", "6", "7") "," IN("head", "abs", "7", "8"))
+
+/* The encoder branches in its loop over layers. Each layer is compiled by itself, and the encoder's own operators run
+   eagerly, with those of PyTorch's layers that it calls. A single branch is no loop. */
+static void a_loop_with_branches_is_eager(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *compares, *neg;
+        cm__outside eager;
+        int32_t     graphs;
+    } cases[] = {{"encoder", "encoder", CM__UNTRACED, 2}, {"encoder", "encoder.norm", CM__UNTRACED, 2},
+                 {"encoder", "encoders", CM__COMPILED, 2}, {"encoder", "encoder.block.norm", CM__COMPILED, 2},
+                 {"decoder", "encoder", CM__COMPILED, 0}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[4096];
+        snprintf(text, sizeof text, LOOP, cases[i].compares, cases[i].neg);
+        cm_graph *g = accepted(text, 0);
+        assert_int_equal(outside_of(g, "Neg"), cases[i].eager);
+        assert_int_equal(g->layer_graphs, cases[i].graphs);
+        static const char *const compiled[] = {"Tanh", "Relu", "Sigmoid", "Abs"};
+        for (size_t k = 0; k < COUNT(compiled); k++) assert_int_equal(outside_of(g, compiled[k]), CM__COMPILED);
+        cm_graph_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_a_function_with_a_recurrent_layer_is_eager),
         cmocka_unit_test(a_mask_is_asked_for_eagerly),
+        cmocka_unit_test(a_loop_with_branches_is_eager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

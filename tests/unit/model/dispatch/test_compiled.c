@@ -141,6 +141,18 @@ static void group_norms_sum_first(void **state)
     assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "column_sum"), 1);
 }
 
+/* Autocast casts what a group norm normalises to fp32. Both kernels of the norm read it in 16 bits: 256 numbers that count
+   as 2.4 bytes (2 + 1 for the access, over 1.25) and 16 parameters, which is a copy of 85 elements. A cast by itself
+   would read 256 numbers and write 256 in fp32: 205 elements. */
+static void a_group_norm_casts_its_input(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 4 4 4\nconv 8 1 bias=off\ngn 4\nrelu\nconv 8 1 bias=off\nflatten\nlinear 4\n";
+    static const char sums[] = "elementwise forward row_sum fp32 1,85", cast[] = "elementwise forward fused fp32 1,205";
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_AMP_BF16, CM_LAYOUT_NCHW, 2, sums), 1);
+    assert_int_equal(times_at(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_AMP_BF16, CM_LAYOUT_NCHW, 2, cast), 0);
+}
+
 /* Inductor makes the images of these convolutions channels-last, also that of the second, which generated code writes: no
    copy before it. The gradient of its filter of 3 x 3 is channels-last, the parameter is not: autograd copies it. Nothing is
    copied if the parameters are channels-last, or for the filter of one pixel. */
@@ -217,6 +229,7 @@ int main(void)
                                        cmocka_unit_test(a_tuned_norm_makes_the_gradients_of_its_weights),
                                        cmocka_unit_test(a_normalised_input_is_computed_again_in_fp32),
                                        cmocka_unit_test(group_norms_sum_first),
+                                       cmocka_unit_test(a_group_norm_casts_its_input),
                                        cmocka_unit_test(converted_filters_have_copied_gradients),
                                        cmocka_unit_test(rows_of_channels_first_are_strided),
                                        cmocka_unit_test(an_enlarged_image_computes_what_it_reads),

@@ -48,13 +48,14 @@ static void windows_are_read_one_by_one(void **state)
         read + (4 + counted(1)) * results);
 }
 
-/* The gradient of a pool looks at every window that contains an element: four with stride 2. */
+/* The gradient of a pool looks at every window that contains an element: four with stride 2. They overlap, and the image
+   has channels first. */
 static void gradients_of_pools_look_at_windows(void **state)
 {
     (void)state;
     double results = 2 * 16, elements = 2 * 64;
     has("input x 1 8 8\nconv 1 1 bias=off\nmaxpool 3 stride=2 pad=1\nflatten\nlinear 4\n", 2, false, "fused",
-        (4 + counted(1)) * results + 4 * elements + 4 * elements * cm__time_factors.pool_gradient);
+        (4 + counted(1)) * results + 4 * elements + 4 * elements * cm__time_factors.pool_gradient_nchw);
 }
 
 /* A look-up reads its 2 x 3 rows of 4 numbers, not the table of 100, and 6 indices. */

@@ -145,6 +145,8 @@ static void another_host_has_another_clock(void **state)
     assert_int_equal(cm_device_load("nvidia-a100-40g", &a100, NULL), CM_OK);
     cm__hosting there = hosting(h200, NULL, CM_RUNTIME_TORCH_EAGER, NULL);
     assert_true(there.slower == 1 && there.error == measured && measured < other);
+    assert_true(hosting(h200, NULL, CM_RUNTIME_TORCH_COMPILE, NULL).error == cm__time_factors.compiled_host_error);
+    assert_true(hosting(a100, h200, CM_RUNTIME_TORCH_COMPILE, NULL).error == other);
     cm__hosting here = hosting(a100, h200, CM_RUNTIME_TORCH_EAGER, NULL);
     assert_true(fabs(here.slower - 4.0 / 3.4) < 1e-12 && here.error == other); /* Xeon 8570 and EPYC 7742 */
     assert_true(hosting(a100, h200, CM_RUNTIME_TORCH_COMPILE, NULL).slower == here.slower);

@@ -98,9 +98,22 @@ static void test_untraced(void **state)
     cm_graph_free(step);
 }
 
+/* Layers that are compiled by themselves have guards and wrappers. With CUDA graphs nothing is added for them. */
+static void test_layer_graphs(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\n");
+    is(seconds(COMPILED("graph", "1"), step, 5), 0);
+    step->layer_graphs = 3;
+    is(seconds(COMPILED("graph", "1"), step, 5), 3);
+    is(seconds(COMPILED("graph", "1"), step, -1), 0);
+    cm_graph_free(step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_defaults),
-                                       cmocka_unit_test(test_convolutions), cmocka_unit_test(test_untraced)};
+                                       cmocka_unit_test(test_convolutions), cmocka_unit_test(test_untraced),
+                                       cmocka_unit_test(test_layer_graphs)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
