@@ -48,7 +48,7 @@ class Casts(TorchFunctionMode):
         self.asked.append((x.dtype, wanted))
         if len(self.asked) - 1 not in self.kept or (x.is_floating_point() and x.dtype != wanted):
             return func(*args, **kwargs)
-        return recorded(self.recorder, Fused(NAME, [x], {}, lambda: [torch.empty_like(x, dtype=wanted)]))
+        return recorded(self.recorder, Fused(NAME, [x], {}, lambda: [torch.empty_like(x, dtype=wanted)], saves=False))
 
 
 def only_under_autocast(own: List[Asked], converted: List[Asked], autocast: List[Asked]) -> Set[int]:

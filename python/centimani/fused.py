@@ -13,9 +13,10 @@ class Fused:
     """An operator recorded as a whole: its inputs, its relevant attributes, and the shapes of its outputs."""
 
     def __init__(self, name: str, tensors: Sequence[Optional[torch.Tensor]], attrs: Dict[str, Any],
-                 make: Callable[[], List[torch.Tensor]], extra: int = 0):
+                 make: Callable[[], List[torch.Tensor]], extra: int = 0, saves: bool = True):
         self.name, self.tensors, self.attrs, self.make = name, list(tensors), attrs, make
         self.extra = extra  # trailing outputs without a gradient
+        self.saves = saves  # backward reads its inputs
 
 
 class _Recorded(torch.autograd.Function):
@@ -27,7 +28,8 @@ class _Recorded(torch.autograd.Function):
         with recorder.suspended():
             outputs = fused.make()
             ctx.recorder, ctx.fused, ctx.outputs = recorder, fused, len(outputs)
-            ctx.save_for_backward(*tensors)  # so that checkpointing knows what to recompute
+            ctx.save_for_backward(*(tensors if fused.saves else ()))  # so that checkpointing knows what to recompute
+            ctx.shapes = [None if t is None else (t.shape, t.stride(), t.dtype) for t in tensors]
         recorder.record(fused.name, tensors, outputs, fused.attrs)
         ctx.extra = outputs[len(outputs) - fused.extra:] if fused.extra else []
         if ctx.extra:
@@ -39,8 +41,9 @@ class _Recorded(torch.autograd.Function):
         recorder, made, kept = ctx.recorder, [], ctx.saved_tensors
         given = gradients[:ctx.outputs - len(ctx.extra)]
         with recorder.suspended():
-            for t, wanted in zip(kept, ctx.needs_input_grad[2:]):
-                made.append(torch.empty_like(t) if wanted else None)
+            for n, (shape, wanted) in enumerate(zip(ctx.shapes, ctx.needs_input_grad[2:])):
+                like = kept[n] if kept else given[0].new_empty_strided(shape[0], shape[1], dtype=shape[2])
+                made.append(torch.empty_like(like) if wanted else None)
         recorder.record(ctx.fused.name + "_backward", (*given, *kept, *ctx.extra), made, ctx.fused.attrs)
         return (None, None, *made)
 

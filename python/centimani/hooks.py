@@ -11,7 +11,8 @@ from torch.overrides import TorchFunctionMode
 
 from .functions import custom_functions
 from .fused import Fused, autocast_kind, recorded
-from .losses import REPLACED
+from .losses import REPLACED as LOSSES
+from .packed import is_packed, pack, pad, recurrent
 from .trace import Recorder
 
 # ---- operators that are recorded as one --------------------------------------------------------------------------
@@ -73,7 +74,7 @@ def _rms_norm(args, kwargs) -> Optional[Fused]:
 def _recurrent(name: str, states: int) -> Callable[..., Optional[Fused]]:
     def fused(args, kwargs) -> Optional[Fused]:
         if kwargs or len(args) != 9 or not isinstance(args[2], (list, tuple)):
-            return None  # packed sequences: their lengths depend on data
+            return None
         x, hidden, weights, has_biases, layers, dropout, train, bidirectional, batch_first = args
         hidden = list(hidden) if isinstance(hidden, (list, tuple)) else [hidden]
         if x.dim() != 3:
@@ -115,6 +116,8 @@ FUSED = {
     "rnn_tanh": _recurrent("rnn_tanh", 1), "rnn_relu": _recurrent("rnn_relu", 1),
     "lstm_cell": _cell("lstm_cell", 2), "gru_cell": _cell("gru_cell", 1),
 }
+RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+REPLACED = {**LOSSES, "_pack_padded_sequence": pack, "_pad_packed_sequence": pad}
 
 
 class FusedOperators(TorchFunctionMode):
@@ -143,6 +146,9 @@ def _intercepted(recorder: Recorder, real: bool, name: str, func: Callable[..., 
         return func(*args, **kwargs)
     if name in REPLACED and not real:
         return REPLACED[name](recorder, func, args, kwargs)
+    if name in RECURRENT and is_packed(args) and not real:
+        with FusedOperators(recorder, real):
+            return recurrent(recorder, func, args, kwargs)
     fused = FUSED[name](args, kwargs) if name in FUSED else None
     return func(*args, **kwargs) if fused is None else _one(recorder, real, fused, func, args, kwargs)
 

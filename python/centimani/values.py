@@ -119,6 +119,11 @@ class Values:
         with _real():
             return int(value.tensor.max())
 
+    @staticmethod
+    def filled(count: int, number: int) -> torch.Tensor:
+        with _real():
+            return torch.full((count,), number, dtype=torch.int64, device="cpu")
+
     # ---- operators -----------------------------------------------------------------------------------------------
 
     def _operands(self, args: Any, kwargs: Any) -> Optional[List[Value]]:

@@ -243,7 +243,8 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
     s->copied = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *s->copied);
     for (int32_t t = 0; channels_last && t < g->n_tensors; t++) {
         const cm_tensor *leaf = cm__t(g, t);
-        bool             given = leaf->role == CM_ROLE_INPUT || leaf->role == CM_ROLE_PARAMETER;
+        bool             given = leaf->role == CM_ROLE_INPUT || leaf->role == CM_ROLE_PARAMETER ||
+                     leaf->role == CM_ROLE_BUFFER; /* Module.to() converts frozen weights and buffers as well */
         if (leaf->producer < 0 && given && leaf->rank == 4) s->of[t] = cm__strides_image(s, leaf);
     }
     return s;

@@ -145,8 +145,11 @@ static int32_t run_length(const cm__trace *t, int32_t first)
     return n;
 }
 
-/* Casts that change nothing are recorded in forward only. */
-static bool is_added_cast(const cm__trace_op *o) { return strcmp(o->full, "aten::to.dtype") == 0; }
+/* Casts that change nothing, or that do so without autocast, are recorded in forward only. */
+static bool is_added_cast(const cm__trace_op *o)
+{
+    return strcmp(o->full, "aten::to.dtype") == 0 || strcmp(o->full, "aten::to.autocast") == 0;
+}
 
 /* The number of forward operators from `forward` on that match the `length` recomputed ones; 0: no match. */
 static int32_t repeats(const cm__trace *t, int32_t again, int32_t length, int32_t forward)

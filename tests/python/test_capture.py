@@ -303,6 +303,56 @@ class Captures(unittest.TestCase):
         nodes = graph_of(t, "--precision", "fp32", "--fuse", "eager")["training_nodes"]
         self.assertEqual(nodes["recompute"], 3)  # linear layer, GELU, dropout: its mask and the linear layer's input
 
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 has no such casts on its meta device")
+    def test_casts_inside_checkpointed_layers(self):
+        from torch.utils.checkpoint import checkpoint
+
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 8)
+                self.register_buffer("scale", torch.ones(8))
+
+            def forward(self, x):
+                y = self.fc(x)
+                return (y * self.scale).to(y.dtype)  # the product is in fp32 under autocast, the layer's result is not
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.head = Scaled(), nn.Linear(8, 3)
+
+            def forward(self, x):
+                return self.head(checkpoint(self.inner, x, use_reentrant=False))
+
+        t = centimani.capture(Net(), torch.zeros(2, 8))  # a cast saves nothing for backward, so neither may its record
+        self.assertIn("aten::to.autocast", t.operators("forward"))
+        self.assertIn("aten::addmm", t.operators("recompute"))
+
+    def test_packed_sequences_are_as_long_as_the_longest(self):
+        class Reader(nn.Module):
+            def __init__(self, kind):
+                super().__init__()
+                self.inner, self.head = kind(8, 16, batch_first=True, bidirectional=True), nn.Linear(32, 3)
+
+            def forward(self, x):
+                lengths = sorted((9 - i % 3 for i in range(x.shape[0])), reverse=True)
+                in_order = not hasattr(torch, "compile")  # PyTorch 1.13 reads the order of its meta device back
+                packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=in_order)
+                y, _ = nn.utils.rnn.pad_packed_sequence(self.inner(packed)[0], batch_first=True, total_length=12)
+                return self.head(y).mean()
+
+        for kind, name in ((nn.GRU, "gru"), (nn.LSTM, "lstm"), (nn.RNN, "rnn_tanh")):
+            t = centimani.capture(Reader(kind), torch.zeros(4, 12, 8))
+            layer = next(o for o in t.content["ops"] if o["op"] == "aten::" + name)
+            dims = [t.content["tensors"][n]["dims"] for n in (layer["in"][0], layer["out"][0])]
+            steps = 9 if hasattr(torch, "compile") else 12  # PyTorch 1.13 puts the lengths on its meta device
+            self.assertEqual(dims, [[steps, [1, 0], 8], [steps, [1, 0], 32]])
+            self.assertIn(f"aten::{name}_backward", t.operators("backward"))
+            head = [o for o in t.content["ops"] if o["op"] in ("aten::addmm", "aten::linear")][0]
+            self.assertIn(12, [n for i in head["in"] for d in t.content["tensors"][i]["dims"]
+                               for n in (d if isinstance(d, list) else [d])])
+
     def test_derivatives_that_the_model_takes_are_differentiated(self):
         class Field(nn.Module):
             def __init__(self):

@@ -31,6 +31,17 @@ TEST(convolutions_keep_channels_last)
     assert_false(cm__strides_channels_last(placed(false), z));
 }
 
+/* Module.to(memory_format=torch.channels_last) converts frozen weights as well; one makes its convolution channels-last
+   even if the image is not, such as the result of an index. */
+TEST(a_frozen_weight_keeps_channels_last)
+{
+    int32_t rows = op(CM_OP_TANH, IN(leaf("r", CM_ROLE_ACTIVATION, CM_FP32, "B,3,8,8")));
+    int32_t w = leaf("w", CM_ROLE_BUFFER, CM_FP32, "6,3,3,3"), y = op(CM_OP_CONV, IN(rows, w));
+    lies(placed(true), w, 27, 1, 9, 3);
+    lies(placed(true), y, 6 * 36, 1, 36, 6);
+    lies(placed(false), y, 6 * 36, 36, 6, 1);
+}
+
 /* ConvNeXt: rows of channels transposed to an image give the next convolution a channels-last input. */
 TEST(a_turned_matrix_makes_the_convolution_channels_last)
 {
@@ -87,6 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_keep_channels_last),
+        cmocka_unit_test(a_frozen_weight_keeps_channels_last),
         cmocka_unit_test(a_turned_matrix_makes_the_convolution_channels_last),
         cmocka_unit_test(elementwise_results_lie_as_the_first_operand),
         cmocka_unit_test(a_spread_mean_lies_in_rows),
