@@ -139,3 +139,15 @@ void cm__gradient_ctc_loss(cm__backward *b, const cm_node *n)
                         cm__kept(b, n->outputs[1])};
     like_input(b, n, CM_OP_CTC_LOSS_GRAD, inputs, 5);
 }
+
+/* The gradient of either points, each by a kernel of its own. */
+void cm__gradient_distances(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t far = cm__kept(b, n->outputs[0]);
+        int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[i]), cm__kept(b, n->inputs[1 - i]), far, far};
+        int32_t count = CM__SECOND_POINTS - (i == 0);
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_DISTANCES_GRAD, n->inputs[i], inputs, count));
+    }
+}

@@ -282,6 +282,15 @@ static void over_reduced(cm__dispatch *d, int32_t node, const char *function, co
     cm__call_two(d, node, c, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]), columns ? sizes[1] : sizes[2]);
 }
 
+/* Truth values are counted as integers, for each reduction. */
+static void count_true(cm__dispatch *d, int32_t node, cm_poly all, const cm_poly sizes[3])
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_BOOL, false);
+    snprintf(c.dtype, sizeof c.dtype, "bool>int64");
+    cm__call_two(d, node, c, cm__poly_const(1), all);
+    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+}
+
 /* The gradient of a maximum. With its place it is written there. Otherwise all equal ones share it (scale_grad_by_count
    in autograd's FunctionsManual.cpp): a comparison, its truth values as integers, their sum, and a product. */
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
@@ -301,11 +310,56 @@ void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
     snprintf(compared, sizeof compared, "%s>bool", type);
     snprintf(product, sizeof product, "bool+%s>%s", type, type);
     over_reduced(d, node, "compare", compared, sizes);
-    cm__sized_call counted = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_BOOL, false);
-    snprintf(counted.dtype, sizeof counted.dtype, "bool>int64");
-    cm__call_two(d, node, counted, cm__poly_const(1), all);
-    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+    count_true(d, node, all, sizes);
     over_reduced(d, node, "mul", product, sizes);
+}
+
+/* A call over a part of as many numbers as a tensor has. */
+static void part_call(cm__dispatch *d, int32_t node, const char *function, int32_t tensor, cm_poly elements)
+{
+    cm__call_map(d, node, function, tensor, -1, tensor, cm__poly_const(1), elements);
+}
+
+/* All numbers but one multiplied, for each one: products of those before it, times products of those after it, each
+   with a one in front (prod_safe_zeros_backward in autograd's FunctionsManual.cpp). */
+static void other_products(cm__dispatch *d, int32_t node, int32_t y, const cm_poly sizes[3])
+{
+    cm_poly all = cm_tensor_elements(cm__t(d->g, y)), sums = cm__poly_mul(sizes[0], sizes[2]);
+    part_call(d, node, "fill", y, sums);
+    for (int32_t i = 0; i < 2; i++) {
+        if (i) part_call(d, node, "flip", y, cm__poly_add(all, cm__poly_scale(sums, -1)));
+        cm__call_map(d, node, "cat:strided", y, -1, y, cm__poly_mul(sizes[0], sizes[1]), sizes[2]);
+        typed_reduction(d, node, "cumprod", cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
+    }
+    part_call(d, node, "flip", y, all);
+    part_call(d, node, "mul", y, all);
+}
+
+/* The gradient of a product along a dimension counts the zeros (prod_backward, likewise): without any, the result is
+   divided by each number. The host waits for the count. */
+void cm__call_product_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t          y = n->outputs[0];
+    const cm_tensor *whole = cm__t(d->g, y);
+    const char      *type = cm_dtype_name(whole->dtype);
+    char             compared[CM__CALL_TEXT];
+    bool             kept[CM__RANK_MAX];
+    cm_poly          sizes[3], one = cm__poly_const(1), all = cm_tensor_elements(whole);
+    kept_dims(d, forward, kept);
+    runs r = {.count = 0};
+    for (int32_t i = 0; i < whole->rank; i++) join(&r, whole->dims[i], kept[i]);
+    runs_sizes(&r, sizes);
+    cm__sized_call zero = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "compare", CM_FP32, false);
+    snprintf(compared, sizeof compared, "%s>bool", type);
+    memset(zero.dtype, 0, sizeof zero.dtype);
+    cm__join(zero.dtype, sizeof zero.dtype, compared, NULL);
+    cm__call_two(d, node, zero, one, all);
+    count_true(d, node, all, sizes);
+    typed_reduction(d, node, "sum", CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
+    if (cm__has_zeros(d->g, forward->inputs[0])) other_products(d, node, y, sizes);
+    else over_reduced(d, node, "div", type, sizes);
+    over_reduced(d, node, "mul", type, sizes);
 }
 
 /* The largest is subtracted first, so that no exponential overflows. */
@@ -335,6 +389,30 @@ void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
               cm__poly_dim(x->dims[at]), cm__poly_product(x->dims + at + 1, x->rank - at - 1));
     if (back) cm__call_over(d, node, "flip", n->inputs[0], -1, n->outputs[0]);
     if (product) cm__call_over(d, node, "div", n->inputs[0], -1, n->outputs[0]);
+}
+
+/* ---- distances -------------------------------------------------------------------------------------------------- */
+
+/* Distances without a matrix product (ATen/native/cuda/DistanceKernel.cu). A gradient of the points has a kernel that
+   writes a number for each pair and coordinate, and their sum. That of the second points reads the incoming gradient
+   and the distances turned (_cdist_forward in derivatives.yaml); its node has the distances twice. */
+void cm__dispatch_distances(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          pairs = cm_tensor_elements(y), width = cm__poly_dim(x->dims[x->rank - 1]), one = cm__poly_const(1);
+    if (n == forward) {
+        typed_reduction(d, node, "cdist", x->dtype, pairs, width, one);
+        return;
+    }
+    bool    second = n->n_inputs == CM__SECOND_POINTS;
+    cm_dim  rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];
+    cm_poly points = cm_tensor_elements(cm__t(d->g, n->outputs[0]));
+    for (int32_t i = 0; second && i < 2; i++)
+        cm__call_map(d, node, "copy:turned", n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
+                     cm__poly_mul(cm__poly_product(y->dims, y->rank - 2), cm__poly_dim(columns)));
+    typed_reduction(d, node, "cdist_grad", x->dtype, pairs, width, one);
+    typed_reduction(d, node, "sum", x->dtype, one, cm__poly_dim(second ? rows : columns), points);
 }
 
 void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)

@@ -97,6 +97,8 @@ static const struct {
     {"ctc", "mean"},
     {"ctc_beta", "mean"},
     {"ctc_labels", "mean"},
+    {"cdist", "sum"},
+    {"cdist_grad", "sum"},
     {"max", "sum"},
     {"mean", "sum"},
     {"gru", "lstm"},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
-   planes, CTC losses, windows as columns, adaptive pools, signals made longer, convolutions of volumes in 32 bits. */
+   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer, convolutions of volumes in
+   32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -150,6 +151,21 @@ static double ctc_time(const cm__limits *l, const cm__call *c)
     return 0;
 }
 
+#define PAIR_THREADS 256.    /* of a block, for one pair of points */
+#define PAIR_COORDINATES 16. /* and pairs that a block of the gradient treats */
+#define PAIRS 64.
+
+/* Distances (ATen/native/cuda/DistanceKernel.cu): a block for each pair adds up the coordinates, however few these are;
+   in the gradient a thread for each pair and coordinate. */
+static double distance_time(const cm__limits *l, const cm__call *c)
+{
+    double pairs = cm__size(c, CM__REDUCE_OUTER), width = cm__size(c, CM__REDUCE_REDUCE);
+    double forward = pairs * ceil(width / PAIR_THREADS) * cm__time_factors.distance_cycles;
+    double blocks = ceil(pairs / PAIRS) * ceil(width / PAIR_COORDINATES);
+    double cycles = strcmp(c->variant, "cdist") == 0 ? forward : blocks * cm__time_factors.distance_cycles_backward;
+    return cycles / (l->cores * l->clock_hz);
+}
+
 #define SHORT_ROW 128 /* numbers: of longer rows threads read several at once */
 
 /* A reduction of rows: a thread for each number up to a warp, rounded down to a power of two. */
@@ -173,6 +189,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (strcmp(c->variant, "nll") == 0) return length * cm__time_factors.label_cycles / l->clock_hz;
     if (strcmp(c->variant, "nll_grad") == 0) return length * cm__time_factors.label_cycles_backward / l->clock_hz;
     if (strncmp(c->variant, "ctc", 3) == 0) return ctc_time(l, c);
+    if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
