@@ -211,14 +211,25 @@ static double inner_cycles(const cm__call *c)
 
 #define TILE 64. /* rows and columns of a block's result */
 
+/* Cycles of a block for each of many products of a matrix and a vector, at least. cuBLAS has two kernels for them in 32
+   bits: one for a matrix whose sums run along its rows in memory (gemvx), one for sums across them (gemv2N). */
+static double vector_cycles(const cm__call *c)
+{
+    bool right = c->sizes[CM__GEMM_M] == 1; /* the matrix is the right operand */
+    bool across = right ? c->variant[0] && c->variant[1] == 'n' : c->variant[0] == 't';
+    if (!in_32_bits(c)) return 0;
+    return across ? cm__time_factors.vector_cycles_across : cm__time_factors.vector_cycles;
+}
+
 /* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. Each matrix has a block
-   of its own, however small it is. Products with vectors have other kernels. */
+   of its own, however small it is. */
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
     double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);
     double cycles = in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
     if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
-    double started_s = m > 1 && n > 1 ? cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz) : 0;
+    if (m == 1 || n == 1) blocks = 1, cycles = vector_cycles(c);
+    double started_s = cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz);
     return fmax(started_s, cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz);
 }
 
