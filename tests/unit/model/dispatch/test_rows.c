@@ -152,7 +152,8 @@ static void a_product_with_zeros(void **state)
     MAKES(CLAMPED_PRODUCT("0"), FP32, 2, "elementwise forward fill fp32 1,8", "elementwise forward cat:strided fp32 10,4",
           "elementwise forward cat:strided fp32 10,4", "reduce forward cumprod fp32 2,5,4",
           "reduce forward cumprod fp32 2,5,4", "elementwise forward flip fp32 1,32", "elementwise forward flip fp32 1,40",
-          "elementwise forward mul fp32 1,40", "elementwise forward mul:plane fp32 10,4");
+          "elementwise forward mul fp32 1,40", "elementwise forward mul:plane fp32 10,4",
+          "elementwise forward mul fp32 1,40"); /* the last is the gradient of w */
     MAKES(CLAMPED_PRODUCT("0.1"), FP32, 2, "elementwise forward div:plane fp32 10,4");
 }
 

@@ -136,7 +136,7 @@ static cm_graph *apart(void)
     int32_t   w = cm__parameter(g, "w", 1, (int64_t[]){3});
     int32_t   y = cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0);
     cm__attr  shape = CM__INTS(CM_ATTR_OUTPUTS, CM_FP32, 3, 1, 0, 0, 7, 0, 7);
-    cm__output(g, cm__emit(g, CM_OP_DISTANCES, "far", (int32_t[]){y, y}, 2, &shape, 1));
+    cm__output(g, cm__emit_node(g, CM_OP_DISTANCES, "far", (int32_t[]){y, y}, 2, &shape, 1, 1)->outputs[0]);
     cm__finish(g, CM_FUSE_NONE);
     assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
     cm__ctx_free(ctx);
