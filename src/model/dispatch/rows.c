@@ -20,7 +20,8 @@ _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 /* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms
    run on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out
-   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types, and so does one of planes without
+   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types, other ones if its gradient has
+   gaps (batch_norm_use_channels_last_kernels in ATen/native/cuda/Normalization.cu), and so does one of planes without
    scale or shift (`plain`; in bf16 these are the kernels of all batch norms). */
 static bool is_absent(const cm__dispatch *d, const cm_node *forward, int32_t input)
 {
@@ -40,7 +41,8 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
     int32_t read = cm__node(d, node)->inputs[0];
     bool    own_kernels = batch && x->dtype == CM_BF16;
-    if (batch && x->rank == 2) return "rows";
+    bool    apart = pass == CM__PASS_BACKWARD && !cm__strides_in_rows(d->strides, read); /* a slice of a wider one */
+    if (batch && x->rank == 2) return apart ? "apart" : "rows";
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
     cm__call_as_image(d, node, read, last);
     return last ? "nhwc" : is_plain(d, forward) ? "plain" : "nchw";

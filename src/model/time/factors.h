@@ -14,7 +14,7 @@ typedef struct cm__factors {
     double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
     double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
-    double vector_cycles, vector_cycles_across;
+    double vector_cycles, vector_cycles_across, apart_norm_cycles;
     double small_product_cycles, small_product_cycles_low, row_cycles, row_cycles_variance;
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;

@@ -102,6 +102,7 @@ static const struct {
     {"max", "sum"},
     {"mean", "sum"},
     {"gru", "lstm"},
+    {"apart", "rows"},
     {"rows", "nhwc"},
     {"plain", "nchw"},
     {"rnn", "lstm"},

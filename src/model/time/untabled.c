@@ -330,6 +330,18 @@ static double elementwise_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
 }
 
+#define APART_ROWS 16    /* of a channel that a block reads at once, a warp each */
+#define APART_THREADS 512. /* of such a block */
+
+/* The gradient of a batch norm of rows that lie apart (batch_norm_backward_reduce_kernel in
+   ATen/native/cuda/Normalization.cuh): a block for each channel reads its numbers one after another. */
+static double apart_norm_time(const cm__limits *l, const cm__call *c)
+{
+    double blocks = cm__size(c, CM__BATCH_NORM_C);
+    return loops_time(l, blocks * APART_THREADS, ceil(cm__size(c, CM__BATCH_NORM_N) / APART_ROWS),
+                      cm__time_factors.apart_norm_cycles);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
@@ -340,6 +352,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
+    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);

@@ -74,6 +74,16 @@ static void a_batch_norm_of_rows(void **state)
     }
 }
 
+/* The gradient of a part of a concatenation is a slice: rows of 6 of 12 numbers. */
+static void a_batch_norm_of_a_part(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6]", "[6]", "7", X("[[1,0],6]") "," X("[6]") "," X("[6]") "," X("[[1,0],12]"),
+                  STEP("aten::native_batch_norm", "[2]", "[4,5,6]", "\"training\":1,\"momentum\":0.1,\"eps\":1e-5") ","
+                  STEP("aten::cat", "[4,2]", "[7]", "\"dim\":1")),
+          FP32, 2, "batch_norm backward apart fp32 2,6,1");
+}
+
 /* In bf16 PyTorch's own kernels read the mean's gradient as it is. */
 static void a_batch_norm_with_another_layout(void **state)
 {
@@ -292,7 +302,7 @@ int main(void)
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
                                        cmocka_unit_test(sums_across_memory), cmocka_unit_test(sums_in_the_order_of_memory),
                                        cmocka_unit_test(reductions_of_views), cmocka_unit_test(stacks_of_views),
-                                       cmocka_unit_test(sums_of_bags), cmocka_unit_test(a_product),
+                                       cmocka_unit_test(sums_of_bags), cmocka_unit_test(a_batch_norm_of_a_part), cmocka_unit_test(a_product),
                                        cmocka_unit_test(a_product_with_zeros), cmocka_unit_test(distances),
                                        cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
