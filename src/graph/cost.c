@@ -118,6 +118,15 @@ void cm__cost_ctc_loss(const cm_graph *g, cm_node *n)
         n->flop = cm__poly_add(n->flop, cm__poly_scale(cm_tensor_elements(cm__in(g, forward, 0)), CLASS_FLOP));
 }
 
+/* For each pair and coordinate. */
+void cm__cost_distances(const cm_graph *g, cm_node *n)
+{
+    const cm_node   *forward = n->source >= 0 && n->phase == CM_BACKWARD ? &g->nodes[n->source] : n;
+    const cm_tensor *x = cm__in(g, forward, 0);
+    double           width = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
+    per_element(g, n, cm__poly_scale(cm_tensor_elements(cm__t(g, forward->outputs[0])), width));
+}
+
 /* Only the part is read and written; nothing is if it is in place already. */
 void cm__cost_written(const cm_graph *g, cm_node *n)
 {

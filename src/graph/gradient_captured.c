@@ -94,14 +94,14 @@ void cm__gradient_cumulative(cm__backward *b, const cm_node *n)
     like_input(b, n, CM_OP_CUMULATIVE_GRAD, inputs, count);
 }
 
-/* Of a factorisation, a solution or a distance: the gradient of the first result that has one, an operand and the first
+/* Of a factorisation or a solution: the gradient of the first result that has one, an operand and the first
    result. */
 void cm__gradient_algebra(cm__backward *b, const cm_node *n)
 {
-    int32_t dy = -1, op = n->op == CM_OP_DISTANCES ? CM_OP_DISTANCES_GRAD : CM_OP_ALGEBRA_GRAD;
+    int32_t dy = -1;
     for (int32_t o = 0; dy < 0 && o < n->n_outputs; o++) dy = cm__gradient_of_output(b, n, o);
     int32_t inputs[] = {dy, cm__kept(b, n->inputs[0]), cm__kept(b, n->outputs[0])};
-    cm__back_joint(b, n, op, inputs, 3, 0, n->n_inputs - 1);
+    cm__back_joint(b, n, CM_OP_ALGEBRA_GRAD, inputs, 3, 0, n->n_inputs - 1);
 }
 
 /* ---- recurrent cells -------------------------------------------------------------------------------------------- */
@@ -151,4 +151,16 @@ void cm__gradient_ctc_loss(cm__backward *b, const cm_node *n)
     int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[0]), cm__kept(b, n->inputs[1]), cm__kept(b, n->outputs[0]),
                         cm__kept(b, n->outputs[1])};
     like_input(b, n, CM_OP_CTC_LOSS_GRAD, inputs, 5);
+}
+
+/* The gradient of either points, each by a kernel of its own. */
+void cm__gradient_distances(cm__backward *b, const cm_node *n)
+{
+    for (int32_t i = 0; i < 2; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t far = cm__kept(b, n->outputs[0]);
+        int32_t inputs[] = {dy_of(b, n), cm__kept(b, n->inputs[i]), cm__kept(b, n->inputs[1 - i]), far, far};
+        int32_t count = CM__SECOND_POINTS - (i == 0);
+        cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_DISTANCES_GRAD, n->inputs[i], inputs, count));
+    }
 }

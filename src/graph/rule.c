@@ -219,3 +219,29 @@ cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim 
     if (ceil_mode && steps * stride >= size.fixed + w->pad_begin[axis]) steps--; /* the last window must begin inside */
     return cm__fixed(steps + 1);
 }
+
+static const cm_node *maker_of(const cm_graph *g, int32_t tensor)
+{
+    int32_t maker = tensor < 0 ? -1 : cm__t(g, tensor)->producer;
+    return maker < 0 ? NULL : &g->nodes[maker];
+}
+
+/* True: numbers that the model has from the beginning and does not train, moved at most. */
+static bool is_fixed(const cm_graph *g, int32_t tensor)
+{
+    const cm_node *n;
+    while ((n = maker_of(g, tensor)) && cm__class(n) == CM_CLASS_MOVEMENT) tensor = n->inputs[0];
+    return !n && (cm__t(g, tensor)->role == CM_ROLE_BUFFER || cm__t(g, tensor)->role == CM_ROLE_CONSTANT);
+}
+
+/* Movements keep zeros, and so do products with a fixed matrix, which choose among numbers. */
+bool cm__has_zeros(const cm_graph *g, int32_t tensor)
+{
+    const cm_node *n;
+    for (; (n = maker_of(g, tensor)); tensor = n->inputs[0]) {
+        bool chosen = n->op == CM_OP_MATMUL && is_fixed(g, n->inputs[1]);
+        if (n->op == CM_OP_RELU || n->op == CM_OP_HARD_SIGMOID || cm__attr_find(n, CM_ATTR_ZEROS)) return true;
+        if (!n->n_inputs || (cm__class(n) != CM_CLASS_MOVEMENT && !chosen)) return false;
+    }
+    return false;
+}

@@ -38,6 +38,10 @@ int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t i
 int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims); /* returns the rank */
 cm_dim  cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count);
 
+#define CM__SECOND_POINTS 5 /* inputs of the gradient of the second points of distances */
+
+/* True: a function with a threshold made some of the numbers exactly zero. */
+bool cm__has_zeros(const cm_graph *g, int32_t tensor);
 int32_t cm__axis(cm_graph *g, int64_t axis, int32_t rank); /* negative axes count from the end */
 void    cm__need_rank(cm_graph *g, const cm_tensor *t, int32_t least);
 

@@ -23,14 +23,15 @@
 #define CM__COST_RULES(X)                                                                                              \
     X(none) X(stream) X(gemm) X(qlinear) X(einsum) X(conv) X(attention) X(rnn) X(reduce) X(pool) X(gather)             \
     X(conv_grad) X(gemm_grad) X(attention_grad) X(rnn_grad) X(pool_grad) X(update) X(fft) X(written)             \
-    X(state_space) X(ctc_loss)
+    X(state_space) X(ctc_loss) X(distances)
 
 #define CM__GRADIENT_RULES(X)                                                                                          \
     X(input) X(output) X(linear) X(cast) X(add) X(mul) X(div) X(pow) X(prelu) X(select) X(where) X(dropout) X(gemm)    \
     X(matmul) X(einsum) X(conv) X(attention) X(rnn) X(norm) X(softmax) X(reduce) X(reduce_linear) X(max_pool) X(pool)  \
     X(reshape) X(transpose) X(permute) X(expand) X(slice) X(split) X(concat) X(pad) X(gather) X(scatter) X(resize)     \
     X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product)            \
-    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(algebra) X(grid_sample) X(state_space) X(cell) X(ctc_loss)
+    X(fused_cross_entropy) X(weight_norm) X(cumulative) X(algebra) X(grid_sample) X(state_space) X(cell) X(ctc_loss) \
+    X(distances)
 
 #define X(name) void cm__shape_##name(cm_graph *g, cm_node *n);
 CM__SHAPE_RULES(X)

@@ -33,8 +33,12 @@ void cm__aten_unary(cm__trace *t, const cm__trace_op *o, int op)
 /* Bounds are numbers or tensors, and there may be one of them. */
 void cm__aten_clamp(cm__trace *t, const cm__trace_op *o, int op)
 {
-    bool tensors = o->n_in > 1, both = cm__trace_has(o, "min") && cm__trace_has(o, "max");
-    cm__aten_unary(t, o, tensors ? CM_OP_CLAMP_TENSOR : both ? op : CM_OP_CLAMP_ONE);
+    bool     tensors = o->n_in > 1, both = cm__trace_has(o, "min") && cm__trace_has(o, "max");
+    bool     zeros = !tensors && (cm__trace_real(o, "min", 1) == 0 || cm__trace_real(o, "max", 1) == 0);
+    cm__attr bound = CM__INTS(CM_ATTR_ZEROS, 1);
+    int32_t  x = cm__trace_need(t, o, 0);
+    int      clamp = tensors ? CM_OP_CLAMP_TENSOR : both ? op : CM_OP_CLAMP_ONE;
+    cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, clamp, cm__trace_name(t, o), &x, 1, &bound, zeros)));
 }
 
 void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * algebra.c - kernel calls of factorisations, solutions of linear systems and distances between points.
+ * algebra.c - kernel calls of factorisations and solutions of linear systems.
  *
  * The kernels of a gradient follow torch/csrc/autograd/FunctionsManual.cpp (cholesky_backward,
  * linalg_solve_triangular_backward and others), without those of a few numbers. The matrix A has n x n numbers, the other
@@ -96,24 +96,4 @@ void cm__dispatch_algebra(cm__dispatch *d, int32_t node)
             step what = (n == forward ? factorised[i].forward : factorised[i].backward)[k];
             if (what != END) run(&s, what);
         }
-}
-
-/* One block for each pair of points (ATen/native/cuda/DistanceKernel.cu). Backward writes a number for each pair and
-   coordinate and sums them, for both operands. */
-void cm__dispatch_distances(cm__dispatch *d, int32_t node)
-{
-    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
-    int32_t          y = forward->outputs[0];
-    const cm_tensor *pairs = cm__t(d->g, y), *x = cm__in(d->g, forward, 0);
-    cm_poly          all = cm_tensor_elements(pairs), width = cm__poly_dim(x->dims[x->rank - 1]);
-    int32_t          times = n == forward ? 1 : n->n_outputs;
-    for (int32_t i = 0; i < times; i++) {
-        cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, n == forward ? "cdist" : "cdist_grad",
-                                          pairs->dtype, false);
-        c.sizes[CM__REDUCE_OUTER] = all;
-        c.sizes[CM__REDUCE_REDUCE] = width;
-        c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-        cm__dispatch_add(d, node, &c);
-        if (n != forward) cm__call_over(d, node, "copy", y, -1, y);
-    }
 }

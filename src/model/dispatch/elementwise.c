@@ -194,6 +194,10 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
         cm__call_extreme_grad(d, node);
         return;
     }
+    if (forward->op == CM_OP_REDUCE_PROD) {
+        cm__call_product_grad(d, node);
+        return;
+    }
     if (forward->op == CM_OP_GLU) { /* a thread reads a gradient and writes both halves */
         cm__call_over(d, node, "glu_grad", dy, -1, dy);
         return;

@@ -20,7 +20,8 @@ _Static_assert((int)CM__BATCH_NORM_N == CM__GROUP_NORM_N && (int)CM__BATCH_NORM_
                    (int)CM__BATCH_NORM_HW == CM__GROUP_NORM_HW, "sizes of channel norms");
 /* The layout a channel norm runs in; it copies what it reads if that is laid out otherwise. Group and instance norms
    run on contiguous planes. Only PyTorch's own kernels, which it uses in bf16, read a gradient that is laid out
-   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types, and so does one of planes without
+   otherwise than the input. A batch norm of [N, C] runs its own kernels in all types, other ones if its gradient has
+   gaps (batch_norm_use_channels_last_kernels in ATen/native/cuda/Normalization.cu), and so does one of planes without
    scale or shift (`plain`; in bf16 these are the kernels of all batch norms). */
 static bool is_absent(const cm__dispatch *d, const cm_node *forward, int32_t input)
 {
@@ -40,7 +41,8 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
     int32_t read = cm__node(d, node)->inputs[0];
     bool    own_kernels = batch && x->dtype == CM_BF16;
-    if (batch && x->rank == 2) return "rows";
+    bool    apart = pass == CM__PASS_BACKWARD && !cm__strides_in_rows(d->strides, read); /* a slice of a wider one */
+    if (batch && x->rank == 2) return apart ? "apart" : "rows";
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
     cm__call_as_image(d, node, read, last);
     return last ? "nhwc" : is_plain(d, forward) ? "plain" : "nchw";
@@ -282,6 +284,15 @@ static void over_reduced(cm__dispatch *d, int32_t node, const char *function, co
     cm__call_two(d, node, c, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]), columns ? sizes[1] : sizes[2]);
 }
 
+/* Truth values are counted as integers, for each reduction. */
+static void count_true(cm__dispatch *d, int32_t node, cm_poly all, const cm_poly sizes[3])
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_BOOL, false);
+    snprintf(c.dtype, sizeof c.dtype, "bool>int64");
+    cm__call_two(d, node, c, cm__poly_const(1), all);
+    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+}
+
 /* The gradient of a maximum. With its place it is written there. Otherwise all equal ones share it (scale_grad_by_count
    in autograd's FunctionsManual.cpp): a comparison, its truth values as integers, their sum, and a product. */
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
@@ -301,11 +312,56 @@ void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
     snprintf(compared, sizeof compared, "%s>bool", type);
     snprintf(product, sizeof product, "bool+%s>%s", type, type);
     over_reduced(d, node, "compare", compared, sizes);
-    cm__sized_call counted = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_BOOL, false);
-    snprintf(counted.dtype, sizeof counted.dtype, "bool>int64");
-    cm__call_two(d, node, counted, cm__poly_const(1), all);
-    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+    count_true(d, node, all, sizes);
     over_reduced(d, node, "mul", product, sizes);
+}
+
+/* A call over a part of as many numbers as a tensor has. */
+static void part_call(cm__dispatch *d, int32_t node, const char *function, int32_t tensor, cm_poly elements)
+{
+    cm__call_map(d, node, function, tensor, -1, tensor, cm__poly_const(1), elements);
+}
+
+/* All numbers but one multiplied, for each one: products of those before it, times products of those after it, each
+   with a one in front (prod_safe_zeros_backward in autograd's FunctionsManual.cpp). */
+static void other_products(cm__dispatch *d, int32_t node, int32_t y, const cm_poly sizes[3])
+{
+    cm_poly all = cm_tensor_elements(cm__t(d->g, y)), sums = cm__poly_mul(sizes[0], sizes[2]);
+    part_call(d, node, "fill", y, sums);
+    for (int32_t i = 0; i < 2; i++) {
+        if (i) part_call(d, node, "flip", y, cm__poly_add(all, cm__poly_scale(sums, -1)));
+        cm__call_map(d, node, "cat:strided", y, -1, y, cm__poly_mul(sizes[0], sizes[1]), sizes[2]);
+        typed_reduction(d, node, "cumprod", cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
+    }
+    part_call(d, node, "flip", y, all);
+    part_call(d, node, "mul", y, all);
+}
+
+/* The gradient of a product along a dimension counts the zeros (prod_backward, likewise): without any, the result is
+   divided by each number. The host waits for the count. */
+void cm__call_product_grad(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    int32_t          y = n->outputs[0];
+    const cm_tensor *whole = cm__t(d->g, y);
+    const char      *type = cm_dtype_name(whole->dtype);
+    char             compared[CM__CALL_TEXT];
+    bool             kept[CM__RANK_MAX];
+    cm_poly          sizes[3], one = cm__poly_const(1), all = cm_tensor_elements(whole);
+    kept_dims(d, forward, kept);
+    runs r = {.count = 0};
+    for (int32_t i = 0; i < whole->rank; i++) join(&r, whole->dims[i], kept[i]);
+    runs_sizes(&r, sizes);
+    cm__sized_call zero = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "compare", CM_FP32, false);
+    snprintf(compared, sizeof compared, "%s>bool", type);
+    memset(zero.dtype, 0, sizeof zero.dtype);
+    cm__join(zero.dtype, sizeof zero.dtype, compared, NULL);
+    cm__call_two(d, node, zero, one, all);
+    count_true(d, node, all, sizes);
+    typed_reduction(d, node, "sum", CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
+    if (cm__has_zeros(d->g, forward->inputs[0])) other_products(d, node, y, sizes);
+    else over_reduced(d, node, "div", type, sizes);
+    over_reduced(d, node, "mul", type, sizes);
 }
 
 /* The largest is subtracted first, so that no exponential overflows. */
@@ -380,6 +436,30 @@ void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
     else if (forward->op == CM_OP_CUM_PROD) products_back(&s);
     else if (forward->op == CM_OP_CUM_LOG_SUM_EXP) log_sums_back(&s);
     else scanned_back(&s);
+}
+
+/* ---- distances -------------------------------------------------------------------------------------------------- */
+
+/* Distances without a matrix product (ATen/native/cuda/DistanceKernel.cu). A gradient of the points has a kernel that
+   writes a number for each pair and coordinate, and their sum. That of the second points reads the incoming gradient
+   and the distances turned (_cdist_forward in derivatives.yaml); its node has the distances twice. */
+void cm__dispatch_distances(cm__dispatch *d, int32_t node)
+{
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
+    cm_poly          pairs = cm_tensor_elements(y), width = cm__poly_dim(x->dims[x->rank - 1]), one = cm__poly_const(1);
+    if (n == forward) {
+        typed_reduction(d, node, "cdist", x->dtype, pairs, width, one);
+        return;
+    }
+    bool    second = n->n_inputs == CM__SECOND_POINTS;
+    cm_dim  rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];
+    cm_poly points = cm_tensor_elements(cm__t(d->g, n->outputs[0]));
+    for (int32_t i = 0; second && i < 2; i++)
+        cm__call_map(d, node, "copy:turned", n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
+                     cm__poly_mul(cm__poly_product(y->dims, y->rank - 2), cm__poly_dim(columns)));
+    typed_reduction(d, node, "cdist_grad", x->dtype, pairs, width, one);
+    typed_reduction(d, node, "sum", x->dtype, one, cm__poly_dim(second ? rows : columns), points);
 }
 
 void cm__dispatch_global_pool(cm__dispatch *d, int32_t node)

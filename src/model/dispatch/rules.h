@@ -85,6 +85,7 @@ void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool chann
 
 /* rows.c: the mean that the forward reduction of a gradient is about. */
 void cm__call_mean(cm__dispatch *d, int32_t node);
+void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along a dimension */
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */

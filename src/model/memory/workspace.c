@@ -86,9 +86,34 @@ static cm__temporary convolution(const cm_footprint *f, const cm_node *n, cm__co
     return t;
 }
 
+/* The gradient of a product (prod_backward in autograd's FunctionsManual.cpp) has a truth value for each number and the
+   counts of zeros, and either the quotients, or, if there are zeros, a one and all numbers but one, before and after
+   each, their products, and the products of those. Counting needs the truth values as integers. */
+static cm__temporary product_grad(const cm_footprint *f, const cm_node *n)
+{
+    const cm_node   *forward = forward_of(f, n);
+    const cm_tensor *x = cm__in(f->step, forward, 0);
+    cm_poly          all = cm_tensor_elements(x), counts = cm_tensor_elements(cm__t(f->step, forward->outputs[0]));
+    double           element = (double)cm_dtype_size(x->dtype), integer = (double)cm_dtype_size(CM_INT64);
+    double           copies = cm__has_zeros(f->step, forward->inputs[0]) ? 6 : 1; /* a one and the others: one copy */
+    double           each = 1 + copies * element, counting = 1 + integer - element;
+    return (cm__temporary){.bytes = cm__poly_add(cm__poly_scale(all, each > counting ? each : counting),
+                                                 cm__poly_scale(counts, integer))};
+}
+
+/* A number for each pair and coordinate; for the second points also the incoming gradient and the distances, turned. */
+static cm__temporary distances(const cm_footprint *f, const cm_node *n)
+{
+    const cm_tensor *x = cm__in(f->step, n, 1), *far = cm__in(f->step, n, 3);
+    double           copies = n->n_inputs == CM__SECOND_POINTS ? 2 : 0;
+    return (cm__temporary){
+        .bytes = cm__poly_scale(cm_tensor_bytes(far), (double)x->dims[x->rank - 1].fixed + copies)};
+}
+
 /* The gradient of a power is one expression, grad * (e * x^(e-1)): both inner results exist until its end. */
 static cm__temporary elementwise_grad(const cm_footprint *f, const cm_node *n)
 {
+    if (forward_of(f, n)->op == CM_OP_REDUCE_PROD) return product_grad(f, n);
     if (forward_of(f, n)->op != CM_OP_POW || n->outputs[0] < 0) return nothing;
     return (cm__temporary){.bytes = cm__poly_scale(cm_tensor_bytes(cm__t(f->step, n->outputs[0])), 2)};
 }

@@ -14,13 +14,14 @@ typedef struct cm__factors {
     double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
     double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
+    double vector_cycles, vector_cycles_across, apart_norm_cycles;
     double small_product_cycles, small_product_cycles_low, row_cycles, row_cycles_variance;
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles;
-    double cholesky_cycles, lu_cycles, substitute_cycles, pair_cycles, pair_cycles_backward;
+    double cholesky_cycles, lu_cycles, substitute_cycles, distance_cycles, distance_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
-   planes, CTC losses, windows as columns, adaptive pools, signals made longer, convolutions of volumes in 32 bits. */
+   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer, convolutions of volumes in
+   32 bits. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -161,11 +162,24 @@ static double algebra_time(const cm__limits *l, const cm__call *c)
     double batch = cm__size(c, CM__REDUCE_OUTER), n = cm__size(c, CM__REDUCE_REDUCE);
     if (strcmp(c->variant, "cholesky") == 0) return n * f->cholesky_cycles / l->clock_hz;
     if (strcmp(c->variant, "lu") == 0) return n * f->lu_cycles / l->clock_hz;
-    if (strcmp(c->variant, "cdist") == 0) return batch * f->pair_cycles / (l->cores * l->clock_hz);
-    if (strcmp(c->variant, "cdist_grad") == 0) return batch * f->pair_cycles_backward / (l->cores * l->clock_hz);
     if (strcmp(c->variant, "substitute") != 0) return 0;
     double waves = fmax(1, batch * ceil(cm__size(c, CM__REDUCE_INNER) / SIDES) / (SOLVERS * l->cores));
     return waves * ceil(n / SIDES) * pow(fmin(n, SIDES), 2) * f->substitute_cycles / l->clock_hz;
+}
+
+#define PAIR_THREADS 256.    /* of a block, for one pair of points */
+#define PAIR_COORDINATES 16. /* and pairs that a block of the gradient treats */
+#define PAIRS 64.
+
+/* Distances (ATen/native/cuda/DistanceKernel.cu): a block for each pair adds up the coordinates, however few these are;
+   in the gradient a thread for each pair and coordinate. */
+static double distance_time(const cm__limits *l, const cm__call *c)
+{
+    double pairs = cm__size(c, CM__REDUCE_OUTER), width = cm__size(c, CM__REDUCE_REDUCE);
+    double forward = pairs * ceil(width / PAIR_THREADS) * cm__time_factors.distance_cycles;
+    double blocks = ceil(pairs / PAIRS) * ceil(width / PAIR_COORDINATES);
+    double cycles = strcmp(c->variant, "cdist") == 0 ? forward : blocks * cm__time_factors.distance_cycles_backward;
+    return cycles / (l->cores * l->clock_hz);
 }
 
 #define SHORT_ROW 128 /* numbers: of longer rows threads read several at once */
@@ -193,6 +207,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (strncmp(c->variant, "ctc", 3) == 0) return ctc_time(l, c);
     double solved_s = algebra_time(l, c);
     if (solved_s > 0) return solved_s;
+    if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
@@ -214,14 +229,25 @@ static double inner_cycles(const cm__call *c)
 
 #define TILE 64. /* rows and columns of a block's result */
 
+/* Cycles of a block for each of many products of a matrix and a vector, at least. cuBLAS has two kernels for them in 32
+   bits: one for a matrix whose sums run along its rows in memory (gemvx), one for sums across them (gemv2N). */
+static double vector_cycles(const cm__call *c)
+{
+    bool right = c->sizes[CM__GEMM_M] == 1; /* the matrix is the right operand */
+    bool across = right ? c->variant[0] && c->variant[1] == 'n' : c->variant[0] == 't';
+    if (!in_32_bits(c)) return 0;
+    return across ? cm__time_factors.vector_cycles_across : cm__time_factors.vector_cycles;
+}
+
 /* cuBLAS divides the inner size of a single product among blocks, but not that of batched ones. Each matrix has a block
-   of its own, however small it is. Products with vectors have other kernels. */
+   of its own, however small it is. */
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
     double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);
     double cycles = in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
     if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
-    double started_s = m > 1 && n > 1 ? cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz) : 0;
+    if (m == 1 || n == 1) blocks = 1, cycles = vector_cycles(c);
+    double started_s = cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz);
     return fmax(started_s, cm__size(c, CM__GEMM_K) * inner_cycles(c) / l->clock_hz);
 }
 
@@ -350,6 +376,18 @@ static double elementwise_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
 }
 
+#define APART_ROWS 16    /* of a channel that a block reads at once, a warp each */
+#define APART_THREADS 512. /* of such a block */
+
+/* The gradient of a batch norm of rows that lie apart (batch_norm_backward_reduce_kernel in
+   ATen/native/cuda/Normalization.cuh): a block for each channel reads its numbers one after another. */
+static double apart_norm_time(const cm__limits *l, const cm__call *c)
+{
+    double blocks = cm__size(c, CM__BATCH_NORM_C);
+    return loops_time(l, blocks * APART_THREADS, ceil(cm__size(c, CM__BATCH_NORM_N) / APART_ROWS),
+                      cm__time_factors.apart_norm_cycles);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
@@ -361,6 +399,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (starts_blocks(l, c)) return filters_time(l, c);
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
+    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);

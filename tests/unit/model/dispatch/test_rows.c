@@ -74,6 +74,16 @@ static void a_batch_norm_of_rows(void **state)
     }
 }
 
+/* The gradient of a part of a concatenation is a slice: rows of 6 of 12 numbers. */
+static void a_batch_norm_of_a_part(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6]", "[6]", "7", X("[[1,0],6]") "," X("[6]") "," X("[6]") "," X("[[1,0],12]"),
+                  STEP("aten::native_batch_norm", "[2]", "[4,5,6]", "\"training\":1,\"momentum\":0.1,\"eps\":1e-5") ","
+                  STEP("aten::cat", "[4,2]", "[7]", "\"dim\":1")),
+          FP32, 2, "batch_norm backward apart fp32 2,6,1");
+}
+
 /* In bf16 PyTorch's own kernels read the mean's gradient as it is. */
 static void a_batch_norm_with_another_layout(void **state)
 {
@@ -135,6 +145,46 @@ static void cumulative(void **state)
           "elementwise forward flip fp32 1,40", "elementwise forward flip fp32 1,40",
           "elementwise forward exp fp32 1,40", "elementwise forward exp fp32 1,40", "elementwise forward sub fp32 1,40",
           "elementwise forward sub fp32 1,40", "elementwise forward sub fp32 1,40");
+}
+
+/* Of 2 x 5 x 4 numbers 5 are multiplied each time. The gradient counts zeros. Without zeros it divides the product. */
+static void a_product(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::prod.dim_int", "[[1,0],5,4]", "[4]", "[[1,0],4]", "\"dim\":1"), FP32, 2,
+          "elementwise forward compare fp32>bool 1,40", "elementwise forward copy bool>int64 1,40",
+          "reduce forward sum int64 2,5,4", "reduce forward sum int64 1,8,1", "elementwise forward div:plane fp32 10,4",
+          "elementwise forward mul:plane fp32 10,4");
+}
+
+#define CLAMPED_PRODUCT(least)                                                                                         \
+    CAPTURE("[[1,0],5,4]", "[4]", "5", X("[[1,0],5,4]") "," X("[[1,0],4]"),                                           \
+            STEP("aten::clamp", "[2]", "[4]", "\"min\":" least ",\"max\":1") ","                                      \
+            STEP("aten::prod.dim_int", "[4]", "[5]", "\"dim\":1"))
+
+/* A clamp at zero makes zeros: each number's gradient is the product of the others, those before it times those after
+   it. One at a tenth does not. */
+static void a_product_with_zeros(void **state)
+{
+    (void)state;
+    MAKES(CLAMPED_PRODUCT("0"), FP32, 2, "elementwise forward fill fp32 1,8", "elementwise forward cat:strided fp32 10,4",
+          "elementwise forward cat:strided fp32 10,4", "reduce forward cumprod fp32 2,5,4",
+          "reduce forward cumprod fp32 2,5,4", "elementwise forward flip fp32 1,32", "elementwise forward flip fp32 1,40",
+          "elementwise forward mul fp32 1,40", "elementwise forward mul:plane fp32 10,4",
+          "elementwise forward mul fp32 1,40"); /* the last is the gradient of w */
+    MAKES(CLAMPED_PRODUCT("0.1"), FP32, 2, "elementwise forward div:plane fp32 10,4");
+}
+
+/* Distances of 6 points to each other in 2 samples, 72 pairs of 3 coordinates. The gradient of the second points turns
+   both the incoming gradient and the distances. */
+static void distances(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6,3]", "[3]", "4", X("[[1,0],6,6]"),
+                  STEP("aten::_cdist_forward", "[2,2]", "[4]", "\"p\":2.0,\"compute_mode\":2")),
+          FP32, 2, "reduce forward cdist fp32 72,3,1", "reduce forward cdist_grad fp32 72,3,1",
+          "reduce forward cdist_grad fp32 72,3,1", "reduce forward sum fp32 1,6,36", "reduce forward sum fp32 1,6,36",
+          "elementwise forward copy:turned fp32 6,12", "elementwise forward copy:turned fp32 6,12");
 }
 
 static void logarithm_of_a_sum(void **state)
@@ -260,7 +310,8 @@ int main(void)
                                        cmocka_unit_test(logarithm_of_a_sum), cmocka_unit_test(sums_of_broadcast_numbers),
                                        cmocka_unit_test(sums_across_memory), cmocka_unit_test(sums_in_the_order_of_memory),
                                        cmocka_unit_test(reductions_of_views), cmocka_unit_test(stacks_of_views),
-                                       cmocka_unit_test(sums_of_bags),
+                                       cmocka_unit_test(sums_of_bags), cmocka_unit_test(a_batch_norm_of_a_part), cmocka_unit_test(a_product),
+                                       cmocka_unit_test(a_product_with_zeros), cmocka_unit_test(distances),
                                        cmocka_unit_test(weights_of_given_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

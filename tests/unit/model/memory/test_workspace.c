@@ -99,6 +99,57 @@ static void test_power(void **state)
     near(first(squared(), (cm_memory_options){0}, "ElementwiseGrad", 4), 2 * 4.0 * 4 * 8, 1e-6);
 }
 
+/* Products of 5 numbers of relu(x w) or x w, over B x 5 x 3. */
+static cm_graph *multiplied(bool zeros)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx || setjmp(ctx->trap)) fail_msg("no graph");
+    cm_graph *g = cm__graph_new(ctx, "test", "test"), *step;
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 3, (cm_dim[]){{1, 0}, {0, 5}, {0, 3}});
+    int32_t   w = cm__parameter(g, "w", 1, (int64_t[]){3});
+    int32_t   y = cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0);
+    cm__attr  of[] = {CM__INTS(CM_ATTR_AXES, 1), CM__INTS(CM_ATTR_KEEPDIMS, 0)};
+    if (zeros) y = cm__emit(g, CM_OP_RELU, "relu", &y, 1, NULL, 0);
+    cm__output(g, cm__emit(g, CM_OP_REDUCE_PROD, "prod", &y, 1, of, 2));
+    cm__finish(g, CM_FUSE_NONE);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* Of 4 samples, 60 numbers and 12 products: a truth value for each number, a count for each product, and one tensor of
+   quotients, or six if there are zeros. */
+static void test_product(void **state)
+{
+    (void)state;
+    near(first(multiplied(false), (cm_memory_options){0}, "ElementwiseGrad", 4), 60 * (1 + 4) + 12 * 8, 1e-6);
+    near(first(multiplied(true), (cm_memory_options){0}, "ElementwiseGrad", 4), 60 * (1 + 6 * 4) + 12 * 8, 1e-6);
+}
+
+/* Distances of 7 points x w of 3 coordinates from each other. */
+static cm_graph *apart(void)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx || setjmp(ctx->trap)) fail_msg("no graph");
+    cm_graph *g = cm__graph_new(ctx, "test", "test"), *step;
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 3, (cm_dim[]){{1, 0}, {0, 7}, {0, 3}});
+    int32_t   w = cm__parameter(g, "w", 1, (int64_t[]){3});
+    int32_t   y = cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0);
+    cm__attr  shape = CM__INTS(CM_ATTR_OUTPUTS, CM_FP32, 3, 1, 0, 0, 7, 0, 7);
+    cm__output(g, cm__emit_node(g, CM_OP_DISTANCES, "far", (int32_t[]){y, y}, 2, &shape, 1, 1)->outputs[0]);
+    cm__finish(g, CM_FUSE_NONE);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* Of 4 samples: 196 pairs with 3 coordinates each. */
+static void test_distances(void **state)
+{
+    (void)state;
+    near(first(apart(), (cm_memory_options){0}, "DistancesGrad", 4), 196 * 3 * 4, 1e-6);
+}
+
 /* The CTC loss of 7 frames of B x 5 classes times w, with 3 labels. */
 static cm_graph *aligned(void)
 {
@@ -147,7 +198,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
                                        cmocka_unit_test(test_shared_loss),
                                        cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
-                                       cmocka_unit_test(test_ctc_loss),
+                                       cmocka_unit_test(test_ctc_loss), cmocka_unit_test(test_product),
+                                       cmocka_unit_test(test_distances),
                                        cmocka_unit_test(test_least_batch)};
     return cmocka_run_group_tests(tests, begin, end);
 }

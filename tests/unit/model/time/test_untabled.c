@@ -108,6 +108,15 @@ static void loops_of_threads(void **state)
         {"reduce forward nll fp32 1,65536,1", 65536 * 1.85e-9},
         {"reduce forward nll_grad fp32 8,65536,1", 65536 * 1.5e-9},
         {"reduce forward cumsum fp32 64,1024,16", 1024 * 350e-9},
+        {"gemm forward nn fp32 100000,16,1,8", 1000 * 220e-9}, /* a matrix of 16 rows of 8 by a vector */
+        {"gemm forward tn fp32 100000,8,1,16", 1000 * 340e-9},
+        {"gemm forward nt tf32 100000,1,8,12", 1000 * 220e-9}, /* a vector by a matrix */
+        {"gemm forward nn tf32 100000,1,8,12", 1000 * 340e-9},
+        {"batch_norm backward apart fp32 8192,13,1", 512 * 740e-9}, /* all channels at once */
+        {"batch_norm backward apart fp32 8192,800,1", 2 * 512 * 740e-9}, /* 400 blocks of 512 threads at once */
+        {"reduce forward cdist fp32 5000,3,1", 50 * 318e-9},    /* 50 pairs for each core */
+        {"reduce forward cdist fp32 5000,300,1", 100 * 318e-9}, /* 256 coordinates at a time */
+        {"reduce forward cdist_grad fp32 64000,17,1", 20 * 6030e-9}, /* 64 pairs and 16 coordinates */
         {"reduce forward ctc fp32 32,200,29", 200 * 955e-9}, /* 742,400 B of log-probabilities */
         {"reduce forward ctc_beta fp32 32,200,29", 200 * 1400e-9},
         {"reduce forward ctc_labels fp32 32,200,29", 200 * 610e-9},
