@@ -15,6 +15,7 @@ double cm__generated_weight(double number_bytes)
     return (1 + access / number_bytes) / (1 + access / WIDE);
 }
 
+/* Kernels of columns' partial sums move fp32 numbers whatever they add up. */
 static bool is_narrow(const cm__call *c)
 {
     static const char *const kinds[] = {"fused", "column_sum", "row_sum", "long_row_sum", "strided_row_sum"};
