@@ -25,6 +25,11 @@ static bool is_narrow(const cm__call *c)
     return false;
 }
 
+double cm__generated_counted(const cm__call *call, double bytes)
+{
+    return is_narrow(call) ? bytes * cm__generated_weight(NARROW) : bytes;
+}
+
 cm__call cm__generated_as_tabled(const cm__call *call)
 {
     cm__call tabled = *call;

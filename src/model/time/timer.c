@@ -393,7 +393,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
     double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, limit_of(t, c, bytes));
+    timed.time_s = fmax(timed.time_s, limit_of(t, c, moved ? bytes : cm__generated_counted(c, bytes)));
     return timed;
 }
 

@@ -21,6 +21,7 @@ static void counted_as_fp32(void **state)
         assert_string_equal(tabled.dtype, "fp32");
         assert_string_equal(tabled.variant, c.variant);
         assert_int_equal(tabled.sizes[CM__ELEMENTWISE_INNER], (int64_t)round(1000 * (2 + access) / (4 + access)));
+        assert_true(fabs(cm__generated_counted(&c, 4000) - 8 * 1000 * (2 + access) / (4 + access)) < 1e-6);
     }
 }
 
@@ -34,6 +35,7 @@ static void others_are_unchanged(void **state)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         cm__call c = call_of(others[i]), tabled = cm__generated_as_tabled(&c);
         assert_memory_equal(&tabled, &c, sizeof c);
+        assert_true(cm__generated_counted(&c, 8000) == 8000);
     }
 }
 
