@@ -9,6 +9,7 @@
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
+#include "model/time/generated.h"
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
 #include "model/time/surfaces.h"
@@ -119,12 +120,13 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
 {
     static int32_t (*const ways[])(const cm__library *, const cm__call *) = {
         cm__library_own, cm__library_stand_in, cm__library_any_function};
+    const cm__call tabled = cm__generated_as_tabled(c);
     for (int way = 0; way < 3; way++)
         for (int i = 0; i < LIBRARIES; i++) {
             cm__library *l = &t->libraries[i];
-            int32_t      table = l->count ? ways[way](l, c) : -1;
+            int32_t      table = l->count ? ways[way](l, &tabled) : -1;
             if (table < 0 || !l->tables[table]->n_rows) continue;
-            *timed = from_table(t, l, table, c, way == 0);
+            *timed = from_table(t, l, table, &tabled, way == 0);
             return l;
         }
     return NULL;
@@ -238,12 +240,13 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
    false if they have no table of the call's kind. */
 static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
+    const cm__call tabled = cm__generated_as_tabled(c);
     for (int i = BUILT_IN; i < LIBRARIES; i++) {
         cm__library   *l = &t->libraries[i];
-        int32_t        table = l->count ? cm__library_own(l, c) : -1;
+        int32_t        table = l->count ? cm__library_own(l, &tabled) : -1;
         cm__memo_value found;
         if (table < 0 || !l->tables[table]->n_rows) continue;
-        found.timed = from_table(t, l, table, c, true);
+        found.timed = from_table(t, l, table, &tabled, true);
         find_work(c, l, &found);
         if (l->reference) take_from_reference(t, l, c, &found);
         if (l->moved) move(t, l, c, &found);
@@ -390,7 +393,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
     double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, limit_of(t, c, bytes));
+    timed.time_s = fmax(timed.time_s, limit_of(t, c, moved ? bytes : cm__generated_counted(c, bytes)));
     return timed;
 }
 
