@@ -77,6 +77,7 @@ typedef struct cm__model {
     int32_t          newest[CM__NEWEST]; /* per hash value: the cost last added, plus 1; 0: none */
     cm__step_model  *steps; /* per combination of tp and sequence, built on demand */
     int32_t          n_steps, cap_steps;
+    cm__timer      **timer; /* of all steps, also of model->sharded; *timer NULL: none yet */
     int64_t         *step_key; /* per step model: its tp, ep, cp and sequence */
     const int32_t   *part;     /* per node */
     int32_t         *last, *middle; /* tensors of the last part; kept by selective recomputation of the middle layer */
