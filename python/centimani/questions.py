@@ -55,17 +55,18 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
             logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
             grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-            expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-            prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-            cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-            sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-            async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+            use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+            loop: Optional[str] = None, generate: Optional[int] = None, fuse: Optional[str] = None,
+            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+            schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
+            overlap: Optional[bool] = None, async_: Optional[bool] = None,
             compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
             runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
             sparsity: Optional[Union[float, str]] = None, dataset: Optional[str] = None,
@@ -95,6 +96,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -162,17 +164,17 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
-        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
-        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
+        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
+        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -181,15 +183,15 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
            grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-           expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-           prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-           runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-           global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-           ep: Optional[int] = None, schedule: Optional[str] = None,
+           use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
            offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
            what_if: Optional[str] = None) -> Table[Memory]:
     """Predict the memory of a training step by category and level, and what makes it fit.
@@ -214,6 +216,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -253,12 +256,12 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -267,15 +270,15 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-         dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-         sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-         global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-         ep: Optional[int] = None, schedule: Optional[str] = None,
+         use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+         cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
          offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
          what_if: Optional[str] = None) -> Fit:
     """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
@@ -300,6 +303,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -339,12 +343,12 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -353,14 +357,14 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-          expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cp: Optional[int] = None,
-          ep: Optional[int] = None, schedule: Optional[str] = None,
+          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
           what_if: Optional[str] = None) -> Batch:
@@ -385,6 +389,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -423,12 +428,13 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
+        "--ep": ep, "--schedule": schedule, "--offload": offload, "--objective": objective,
+        "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
@@ -436,12 +442,12 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
-         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-         objective: Optional[str] = None, what_if: Optional[str] = None,
+         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -477,6 +483,7 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -540,18 +547,19 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
-        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
-        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
-        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
-        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
-        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
-        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
-        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
-        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
+        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
+        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
+        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
+        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
+        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
+        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
+        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
+        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
+        "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -560,18 +568,19 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-          expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[Sequence[int]] = None, tp: Optional[int] = None,
-          pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
-          interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-          cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-          expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
-          schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
-          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
-          offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
+          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+          cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
+          sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
+          async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
+          compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+          what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
     batch: samples per replica (default 1); see also --global-batch
@@ -594,6 +603,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -640,13 +650,14 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
-        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,
@@ -654,14 +665,15 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
-         async_tp: Optional[bool] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
-         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
-         threads: Optional[int] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
+         cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
+         tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
+         pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
+         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -679,6 +691,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -711,11 +724,11 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
-        "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
-        "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
-        "--what-if": what_if, "--price-basis": price_basis})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
@@ -723,19 +736,19 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-            fp8_param_gather: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
-            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
-            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
-            what_if: Optional[str] = None) -> Explanation:
+            fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+            expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
+            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
+            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
+            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None, dataset: Optional[str] = None,
+            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+            versus: Optional[str] = None, full: Optional[bool] = None, what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
@@ -756,6 +769,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -803,14 +817,15 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
-        "--full": full, "--what-if": what_if})
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
+        "--what-if": what_if})
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,

@@ -49,8 +49,9 @@ struct cm__allocator {
     double   limit;
     int32_t  n_blocks, cap_blocks, n_unused, cap_unused;
     bool     expandable;
-    int32_t  last[2];  /* with expandable segments, per pool: the block at the end of its segment; NONE: it is unmapped */
-    int64_t  mapped[2]; /* and the address behind it */
+    /* with expandable segments, per pool: the block at the end of its segment (NONE: unmapped), the address behind it */
+    int32_t  last[2];
+    int64_t  mapped[2];
 };
 
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
@@ -295,7 +296,8 @@ static int32_t more_pages(cm__allocator *a, int64_t size)
         a->blocks[last].size += whole;
         return last;
     }
-    int32_t id = new_block(a, (block){.size = whole, .address = address, .before = last, .after = NONE, .small = small});
+    int32_t id = new_block(a, (block){.size = whole, .address = address, .before = last, .after = NONE,
+                                      .small = small});
     if (last != NONE) a->blocks[last].after = id;
     return a->last[small] = id;
 }
