@@ -36,6 +36,8 @@ struct cm__timer {
     cm__memo          *memo;          /* NULL: none */
     cm__memo          *results;       /* times on this device, by call; NULL: not kept */
     cm__ratio         *ratios;        /* for each table of libraries[OWN]; NULL: none was compared yet */
+    cm__kept_call    **kept;          /* by the call's number, then by power of the batch size; NULL: none yet */
+    int32_t            n_kept;
     double             medians[CM_ENGINES]; /* of their means, by engine */
     bool               medians_known;
 };
@@ -80,6 +82,25 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
 void cm__timer_remember(cm__timer *t) { t->results = cm__memo_new(t->ctx); }
+
+#define POWERS 16 /* batch sizes below 65,536 */
+
+static void make_room(cm__timer *t, int32_t number)
+{
+    int32_t         count = 2 * number + 256;
+    cm__kept_call **kept = cm__alloc_array(t->ctx, (size_t)count, sizeof *kept);
+    if (t->n_kept) memcpy(kept, t->kept, (size_t)t->n_kept * sizeof *kept);
+    t->kept = kept;
+    t->n_kept = count;
+}
+
+cm__kept_call *cm__timer_kept(cm__timer *t, int32_t number, int power)
+{
+    if (!t->results || power >= POWERS) return NULL;
+    if (number >= t->n_kept) make_room(t, number);
+    if (!t->kept[number]) t->kept[number] = cm__alloc_array(t->ctx, POWERS, sizeof *t->kept[number]);
+    return &t->kept[number][power];
+}
 
 /* The time on the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
