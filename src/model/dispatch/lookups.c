@@ -113,12 +113,19 @@ static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, const cha
     return cm__strides_in_rows(d->strides, table) && fmod(width, VECTOR_BYTES) == 0;
 }
 
-/* One number for each element of the index: its kernel reads an index of rows from the cache. */
+/* The last dimension is contiguous: threads that read the same row read the same lines of memory. */
+static bool is_read_by_rows(cm__dispatch *d, int32_t tensor)
+{
+    return cm__strides_of(d->strides, tensor)[cm__t(d->g, tensor)->rank - 1] == 1;
+}
+
+/* One number for each element of the index: its kernel reads an index of rows from the cache, and rows by lines. The table of
+   a gradient is new. */
 static void look_up_elements(cm__dispatch *d, int32_t node, cm__pass pass, int32_t whole, int32_t index, int32_t axis,
                              cm_dim count)
 {
     const cm_tensor *table = cm__t(d->g, whole);
-    bool             rows = is_index_of_rows(d, index, axis);
+    bool             rows = is_index_of_rows(d, index, axis) && (pass == CM__PASS_BACKWARD || is_read_by_rows(d, whole));
     cm__sized_call   c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, rows ? "gather:rows" : "gather", table->dtype, false);
     bool             copies = rows && !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, c.dtype);
     look_up(d, node, pass, copies ? table->rank == 2 ? "" : "select" : c.variant, table, cm__poly_dim(count), axis);

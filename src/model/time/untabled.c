@@ -403,6 +403,14 @@ static double apart_norm_time(const cm__limits *l, const cm__call *c)
                       cm__time_factors.apart_norm_cycles);
 }
 
+/* A thread for each number computes its place from the index (index_elementwise_kernel in
+   ATen/native/cuda/IndexKernel.cu). */
+static double indexed_time(const cm__limits *l, const cm__call *c)
+{
+    double numbers = cm__size(c, CM__EMBEDDING_TOKENS) * cm__size(c, CM__EMBEDDING_WIDTH);
+    return numbers * cm__time_factors.index_read_cycles / (l->cores * l->clock_hz);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
@@ -417,6 +425,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
+    if (strcmp(c->variant, "index:col") == 0 && l->clock_hz > 0) return indexed_time(l, c);
     if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);
     if (strcmp(c->variant, "adaptive-max:nchw") == 0 && l->clock_hz > 0) return adaptive_time(l, c);
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);

@@ -45,6 +45,10 @@ static void one_index_for_each_row(void **state)
     MAKES(CAPTURE("[5,3]", "[3]", "6", EXPANDED("[9,1]", "[9,3]") "," X("[9,3]"),
                   EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":0")),
           FP32, 2, "embedding forward gather:rows fp32 9,5,3");
+    /* numbers of a row of a transposed table are in different lines of memory; its gradient is a table of its own */
+    MAKES(CAPTURE("[4,5]", "[5]", "7", EXPANDED("[9,1]", "[9,4]") "," X("[5,4]") "," X("[9,4]"),
+                  EXPAND "," STEP("aten::t", "[2]", "[6]", "") "," STEP("aten::gather", "[6,5]", "[7]", "\"dim\":0")),
+          FP32, 2, "embedding forward gather fp32 9,5,4", "embedding backward gather:rows fp32 9,5,4");
     /* along the last dimension an index cannot be that of rows */
     MAKES(CAPTURE("[3,5]", "[5]", "6", EXPANDED("[3,1]", "[3,9]") "," X("[3,9]"),
                   EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":1")),
