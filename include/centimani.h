@@ -262,6 +262,10 @@ typedef struct cm_train_options {
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
     /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
     bool         narrow_weights;
+    /* a Hugging Face model that returns keys and values while it trains: GPT-BigCode's code up to 2025 */
+    bool         use_cache;
+    /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: free pages of segments can be used for other tensors */
+    bool         expandable_segments;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;

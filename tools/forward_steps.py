@@ -17,7 +17,7 @@ import statistics
 import subprocess
 
 DEVICES = {"RTX3090-24GB": "nvidia-rtx3090", "RTX4090": "nvidia-rtx4090", "RTX5090": "nvidia-rtx5090"}
-GAIN_DEVICES = DEVICES | {"RTXPRO6000-MaxQ": "nvidia-rtx-pro-6000"}
+GAIN_DEVICES = DEVICES | {"RTXPRO6000-MaxQ": "nvidia-rtx-pro-6000-max-q"}
 VERSIONS = ("2.4", "2.9")
 
 

@@ -59,6 +59,10 @@ RECOMPUTED = {("DeepSeekV3", "B200"): ("", "99", LATENT), ("DeepSeekV3", "B300")
               ("GPT OSS 120B", "H100"): ("", "99", NARROW), ("GPT OSS 120B", "GB200"): ("", "26.04.01", NARROW)}
 # cpu_offloading_num_layers of the recipes with FSDP, the same in all releases (llama3_workload_base_configs.py):
 OFFLOADED = {("LLAMA3_70B", "GB200"): 40, ("LLAMA3_70B", "GB300"): 20}
+# First release with expandable_segments in the environment of fp8 runs (perf_plugins.py); since 26.06 all runs have it but those
+# with nccl_ub, which is FSDP of Llama 3 70B (utils/executors.py):
+EXPANDABLE = {("LLAMA3.1_405B", "GB200"): "", ("LLAMA3.1_405B", "GB300"): "26.04", ("DeepSeekV3", "H100"): "26.02",
+              ("DeepSeekV3", "GB200"): "26.04"}
 TIMING = {"--overlap": 1, "--async-tp": 1, "--async-ep": 1, "--cluster": 2} # options of time alone, and their words
 NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}
 
@@ -124,9 +128,12 @@ def stored(row):
     program's share of the link to the host is that of copies from pageable memory, and these copies are pinned."""
     if row["source"] != "Megatron-Bridge":
         return []
-    layers = OFFLOADED.get((row["model"], row["device"].split("-")[0])) if counted(row, "FSDP") > 1 else None
-    eight = row["precision"] != "BF16" and "--lora" not in bridge(row)
-    return (["--fp8-param-gather"] if eight else []) + (["--offload", f"activations:{layers}"] if layers else [])
+    key, sharded, eight = (row["model"], row["device"].split("-")[0]), counted(row, "FSDP") > 1, row["precision"] != "BF16"
+    layers = OFFLOADED.get(key) if sharded else None
+    first = EXPANDABLE.get(key, "26.06") if eight or key[0] == "DeepSeekV3" else "26.06"
+    words = ["--fp8-param-gather"] if eight and "--lora" not in bridge(row) else []
+    words += ["--expandable-segments"] if noted(row, "container").split()[0] >= first and not sharded else []
+    return words + (["--offload", f"activations:{layers}"] if layers else [])
 
 
 def asked_of_memory(words):

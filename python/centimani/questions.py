@@ -55,6 +55,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
             logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
             grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+            use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -95,6 +96,9 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -159,7 +163,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
         "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
@@ -178,6 +183,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
            grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+           use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -210,6 +216,9 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -246,7 +255,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
@@ -260,6 +270,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+         use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -292,6 +303,9 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -328,7 +342,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
@@ -342,6 +357,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -373,6 +389,9 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -409,7 +428,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
@@ -422,7 +442,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
          dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
@@ -462,6 +483,9 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -523,7 +547,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
         "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
         "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
@@ -543,6 +568,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
+          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -577,6 +603,9 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -620,7 +649,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
         "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
@@ -635,7 +665,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
          runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
@@ -660,6 +691,9 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -689,7 +723,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather, "--lora": lora,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
         "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
         "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
         "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
@@ -701,7 +736,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-            fp8_param_gather: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+            expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
             attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
             fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
@@ -733,6 +769,9 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
+    use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
+    expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
+        fragmentation
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -778,7 +817,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
-        "--fp8-param-gather": fp8_param_gather, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
+        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,

@@ -84,11 +84,12 @@ static int32_t shifted_copy(cm_graph *g, int32_t y, int32_t *kept)
     return x == *kept ? x : cm__emit(g, CM_OP_COPY, "loss.shift", &x, 1, NULL, 0);
 }
 
-/* The script drops its logits when the loss is known. */
-static int32_t logits_held(cm_graph *g, int32_t y, int32_t kept, int32_t loss)
+/* The script drops its logits and their shifted copy when the loss is known: both are variables of its function. */
+static int32_t logits_held(cm_graph *g, int32_t y, int32_t kept, int32_t shifted, int32_t loss)
 {
     g->drops_logits = true;
     cm__hold(g, kept, loss);
+    cm__hold(g, shifted, loss);
     if (g->logits == CM_LOGITS_BOTH) cm__hold(g, y, loss);
     return loss;
 }
@@ -106,10 +107,29 @@ static int32_t cross_entropy(cm_graph *g, int32_t y)
     int32_t loss = cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
                             (int32_t[]){fused || own ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL,
                             0);
-    return copied ? logits_held(g, y, kept, loss) : loss;
+    return copied ? logits_held(g, y, kept, x, loss) : loss;
 }
 
-int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
+static bool moves(const cm_node *n) { return cm__class(n) == CM_CLASS_MOVEMENT || n->op == CM_OP_CAST; }
+
+/* The result of a calculation that a tensor is a view or a copy of. Attention casts its inputs after the model has kept
+   them. */
+static int32_t computed(const cm_graph *g, int32_t t)
+{
+    for (int32_t n; (n = cm__t(g, t)->producer) >= 0 && moves(&g->nodes[n]);) t = g->nodes[n].inputs[0];
+    return t;
+}
+
+/* The model returns the keys and values of each layer beside its logits (--use-cache). A view holds all of its storage:
+   of one product for queries, keys and values, the queries too. */
+static void hold_cache(cm_graph *g, int32_t loss)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 1; k < 3 && g->nodes[i].op == CM_OP_ATTENTION; k++)
+            if (cm__has(&g->nodes[i], k)) cm__hold(g, computed(g, g->nodes[i].inputs[k]), loss);
+}
+
+static int32_t added_loss(cm_graph *step, cm_loss *loss)
 {
     int32_t y = trained_output(step);
     if (*loss == CM_LOSS_AUTO) *loss = choose(cm__t(step, y));
@@ -130,4 +150,11 @@ int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
     int32_t          target = cm__leaf(step, "target", CM_ROLE_INPUT, CM_FP32, t->rank, t->dims);
     return cm__emit(step, *loss == CM_LOSS_MSE ? CM_OP_MSE_LOSS : CM_OP_BCE_LOSS, "loss", (int32_t[]){x, target}, 2,
                     NULL, 0);
+}
+
+int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
+{
+    int32_t x = added_loss(step, loss);
+    if (step->returns_cache && x >= 0) hold_cache(step, x);
+    return x;
 }

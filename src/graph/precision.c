@@ -432,6 +432,7 @@ static void lower_node(lowering *l, int32_t index)
     }
     cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     follow(l->out, n);
+    bool back = cm__reads_unpacked(l->in, n) && l->autocast && cm__t(l->out, inputs[0])->dtype == CM_FP32;
     apply_policy(l, n, inputs);
     const cm_node *low =
         cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
@@ -445,6 +446,7 @@ static void lower_node(lowering *l, int32_t index)
         take_type(l, cm__t(l->in, n->outputs[o]), &y->dtype);
         cm__attr_key mark = stays_wide(l, n) ? CM_ATTR_WIDE : CM_ATTR_MATH;
         if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
+        if (back) l->map[n->outputs[o]] = as(l, low->outputs[o], CM_FP32);
     }
 }
 

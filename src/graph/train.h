@@ -8,6 +8,9 @@
 /* tune.c: the forward graph with frozen and quantised weights and with adapters; `forward` itself if nothing is set. */
 const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning *tuning);
 
+/* tune_quantize.c: whether a product reads a weight that is stored in fewer bits and unpacked for it. */
+bool cm__reads_unpacked(const cm_graph *g, const cm_node *n);
+
 /* precision.c: copy `forward` into `step` in the given precision, with the casts this needs. */
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);
 

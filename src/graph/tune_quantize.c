@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include "graph/rule.h"
+#include "graph/train.h"
 
 typedef struct format {
     double   bits;        /* of a weight */
@@ -67,4 +68,12 @@ int32_t cm__tune_unpack(cm__tune *t, const cm_tensor *weight, int32_t packed)
     const cm_node *n = cm__emit_node(t->out, CM_OP_UNPACK, weight->name, inputs, count, &as, 1, 1);
     cm__t(t->out, n->outputs[0])->role = CM_ROLE_CAST;
     return n->outputs[0];
+}
+
+/* bitsandbytes' Linear4bit.forward() returns its result in the type of its input: fp32 after a layer norm under autocast,
+   16 bits after an RMS norm that casts back. Of experts, whose tokens the model casts itself, the types are not known. */
+bool cm__reads_unpacked(const cm_graph *g, const cm_node *n)
+{
+    int32_t from = n->n_inputs > 1 && n->inputs[1] >= 0 ? cm__t(g, n->inputs[1])->producer : -1;
+    return from >= 0 && g->nodes[from].op == CM_OP_UNPACK && cm__t(g, n->inputs[1])->rank == 2;
 }

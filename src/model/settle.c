@@ -71,6 +71,10 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.narrow_weights && (!megatron || o->train.precision != CM_PRECISION_FP8))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fp8-param-gather is of megatron's weights in 8 bits: add "
                             "--runtime megatron --precision fp8");
+    if (o->train.expandable_segments && !cm__is_pytorch(o->runtime) && !megatron)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
+                            "--expandable-segments is of PyTorch's allocator; the runtime is %s",
+                            cm_runtime_name(o->runtime));
     if (o->train.fused_kernels && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--fused-kernels replaces kernels of torch-eager; the runtime is %s",

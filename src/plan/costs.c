@@ -112,6 +112,7 @@ cm__model *cm__model_on(cm__ctx *ctx, const cm__model *step, const cm_device *de
     m->ctx = ctx;
     m->device = device;
     m->fabric = fabric;
+    m->timer = cm__alloc(ctx, sizeof *m->timer);
     if (!main || !main->capacity_bytes.known)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "the device's memory capacity is unknown, so no plan can be checked to fit");
     m->reserve_bytes = cm__library_bytes(device, m->runtime);
@@ -210,8 +211,8 @@ static cm__step_model *step_for(cm__model *m, const cm_plan *plan)
     /* a small part of an iteration, if devices share it or micro-batches precede it */
     m->steps[m->n_steps].updates = 0;
     /* plans differ in which calls they make, not in how long a call takes */
-    if (m->n_steps) m->steps[m->n_steps].timer = m->steps[0].timer;
-    else cm__timer_remember(m->steps[0].timer);
+    if (*m->timer) m->steps[m->n_steps].timer = *m->timer;
+    else cm__timer_remember(*m->timer = m->steps[0].timer);
     return &m->steps[m->n_steps++];
 }
 

@@ -50,6 +50,7 @@ cm__model *cm__model_for(cm__ctx *ctx, const cm_graph *forward, const cm_device 
     cm__model       *m = model_with(ctx, step_of(ctx, forward, &plain, shared), device, o, runtime, shared);
     if (sharded.master != plain.master)
         m->sharded = model_with(ctx, step_of(ctx, forward, &sharded, shared), device, o, runtime, shared);
+    if (m->sharded) m->sharded->timer = m->timer;
     return m;
 }
 

@@ -162,11 +162,16 @@ static void *thread(void *search)
     return NULL;
 }
 
+static int32_t threads_of(const searching *s)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return s->o->threads ? s->o->threads : cores > 0 ? (int32_t)cores : 1;
+}
+
 static int32_t evaluate(searching *s)
 {
     pthread_t threads[THREADS_MAX];
-    long      cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int32_t   wanted = s->o->threads ? s->o->threads : cores > 0 ? (int32_t)cores : 1, started = 0;
+    int32_t   wanted = threads_of(s), started = 0;
     if (wanted > THREADS_MAX) wanted = THREADS_MAX;
     pthread_mutex_init(&s->lock, NULL);
     while (started + 1 < wanted && pthread_create(&threads[started], NULL, thread, s) == 0) started++;
@@ -228,15 +233,41 @@ static bool is_complete(searching *s, const cm_search *search, const cm__scored 
     return s->m->whole || next->score >= score(s, &last->plan, last->step_time_s);
 }
 
+/* Plans from number `from` on that are predicted at once: as many as the list lacks, of which none can be left out. */
+static int32_t choose_ahead(const searching *s, const cm_search *search, cm__tried *tried, int32_t from, int32_t count,
+                            cm__tried *chosen[CM__KEPT])
+{
+    int32_t n = 0, lacks = SHOWN - search->n_found, most = lacks > threads_of(s) ? lacks : threads_of(s);
+    for (int32_t i = from; i < count && n < most; i++) {
+        bool skipped = tried[i].how != CM__TRY_NONE || (s->o->distinct && listed(search, &tried[i].plan));
+        for (int32_t k = 0; k < n && s->o->distinct; k++) skipped |= cm__same_sizes(&chosen[k]->plan, &tried[i].plan);
+        if (!skipped) chosen[n++] = &tried[i];
+    }
+    return n;
+}
+
+/* Predicts plan i, and on the other threads plans that follow. Samples of several lengths load graphs meanwhile, and
+   devices that run whole graphs have few plans: these are predicted one by one. */
+static bool find_plan(searching *s, cm__finding *f, const cm_search *search, cm__tried *tried, int32_t i, int32_t count)
+{
+    cm__tried *chosen[CM__KEPT];
+    bool       together = threads_of(s) > 1 && !s->varied && !s->m->whole;
+    if (together && tried[i].how == CM__TRY_NONE)
+        cm__try_plans(f, chosen, choose_ahead(s, search, tried, i, count, chosen), threads_of(s));
+    bool known = tried[i].how == CM__TRY_FITS || tried[i].how == CM__TRY_EXCEEDS;
+    return known ? tried[i].how == CM__TRY_FITS : cm__find_plan(f, &tried[i].plan, NULL, &tried[i].out);
+}
+
 static void take_best(searching *s, const cm__best *best, cm_search *search)
 {
     cm__finding finding = {.ctx = s->ctx, .o = s->o, .forward = s->forward, .device = s->device, .m = s->m,
                            .iterations = s->iterations, .usd_s = s->usd_s, .watts = s->watts};
+    cm__tried  *tried = cm__alloc_array(s->ctx, CM__KEPT, sizeof *tried);
+    for (int32_t i = 0; i < best->count; i++) tried[i].plan = best->list[i].plan;
     for (int32_t i = 0; i < best->count && !is_complete(s, search, &best->list[i]); i++) {
-        cm__outcome out;
-        if (s->o->distinct && listed(search, &best->list[i].plan)) continue;
-        if (!cm__find_plan(&finding, &best->list[i].plan, NULL, &out)) continue;
-        if (!gains_nothing(search, &out.found)) insert(s, search, &out.found);
+        if (s->o->distinct && listed(search, &tried[i].plan)) continue;
+        if (!find_plan(s, &finding, search, tried, i, best->count)) continue;
+        if (!gains_nothing(search, &tried[i].out.found)) insert(s, search, &tried[i].out.found);
     }
 }
 

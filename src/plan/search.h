@@ -77,6 +77,7 @@ typedef struct cm__model {
     int32_t          newest[CM__NEWEST]; /* per hash value: the cost last added, plus 1; 0: none */
     cm__step_model  *steps; /* per combination of tp and sequence, built on demand */
     int32_t          n_steps, cap_steps;
+    cm__timer      **timer; /* of all steps, also of model->sharded; *timer NULL: none yet */
     int64_t         *step_key; /* per step model: its tp, ep, cp and sequence */
     const int32_t   *part;     /* per node */
     int32_t         *last, *middle; /* tensors of the last part; kept by selective recomputation of the middle layer */
@@ -163,6 +164,18 @@ typedef struct cm__outcome {
 bool cm__find_plan(cm__finding *finding, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out);
 /* The time alone, which takes a third as long; false: the device has execution rules of its own. */
 bool cm__time_plan(cm__finding *finding, const cm_plan *plan, cm_prediction_info *info);
+
+/* full.c */
+typedef enum cm__try { CM__TRY_NONE, CM__TRY_FITS, CM__TRY_EXCEEDS, CM__TRY_FAILED } cm__try;
+
+typedef struct cm__tried {
+    cm_plan     plan;
+    cm__try     how; /* CM__TRY_FAILED: cm__find_plan() says why if it is called again */
+    cm__outcome out; /* of CM__TRY_FITS */
+} cm__tried;
+
+/* Calls cm__find_plan() for plans of one search on several threads. */
+void cm__try_plans(const cm__finding *finding, cm__tried *const *tried, int32_t count, int32_t threads);
 
 /* counts.c */
 /* The best plan for a number of devices. */

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include "graph/plan_counts.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/numbers.h"
 #include "model/lean.h"
 #include "model/parallel/layering.h"
 #include "plan/search.h"
@@ -64,6 +65,7 @@ struct cm__plan_shared {
     pthread_mutex_t lock;
     pthread_cond_t  made; /* an object became ready */
     cm__memo       *memo;
+    cm__numbers    *numbers; /* of the calls of layers */
     shared_graph    graphs[GRAPHS_MAX];
     shared_calls    calls[CALLS_MAX];
     shared_memory   memories[MEMORIES_MAX];
@@ -90,6 +92,7 @@ cm__plan_shared *cm__plan_shared_new(cm__ctx *ctx)
 {
     cm__plan_shared *s = cm__alloc(ctx, sizeof *s);
     s->memo = cm__memo_new(ctx);
+    s->numbers = cm__numbers_new(ctx);
     if (pthread_mutex_init(&s->lock, NULL)) cm__fail(ctx, CM_ERR_MEMORY, "no memory for a lock");
     if (pthread_cond_init(&s->made, NULL)) {
         pthread_mutex_destroy(&s->lock);
@@ -287,7 +290,7 @@ static bool same_update(const shared_calls *a, const shared_calls *b)
     return a->plan.pp == b->plan.pp && a->plan.dp == b->plan.dp && !a->plan.zero == !b->plan.zero;
 }
 
-static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo, const shared_calls *like,
+static void make_calls(shared_calls *c, const cm_device *device, cm__plan_shared *s, const shared_calls *like,
                        const cm__twins *twins)
 {
     c->ctx = cm__ctx_new(NULL);
@@ -299,10 +302,11 @@ static void make_calls(shared_calls *c, const cm_device *device, cm__memo *memo,
     }
     if (like && !c->once && same_layers(like, c)) c->common = cm__common_like(c->ctx, &like->common, &c->plan);
     if (!c->common.calls)
-        c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, memo,
+        c->common = cm__common_divided(c->ctx, c->graph, device, c->runtime, &c->plan, c->math, s->memo,
                                        like ? &like->common : NULL, twins);
     if (!c->common.layering)
         c->common.layering = cm__layering_new(c->ctx, c->graph, c->common.calls, like ? like->common.layering : NULL);
+    if (c->once) cm__numbers_give(s->numbers, c->common.calls);
 }
 
 /* Under the lock. NULL: the graph is not one of cm__shared_graph(). */
@@ -360,7 +364,7 @@ static const cm__common *find_calls(cm__plan_shared *s, const cm_graph *graph, c
         *new = want;
         if (like) wait_for(s, &like->ready);
         pthread_mutex_unlock(&s->lock);
-        make_calls(new, device, s->memo, like && like->ctx ? like : NULL, twins);
+        make_calls(new, device, s, like && like->ctx ? like : NULL, twins);
         announce(s, &new->ready);
         found = new;
     }

@@ -129,6 +129,12 @@ def logits_of(row):
     return ["--logits", LOGITS.get(row["url_or_repo_path"].split("/")[-1], "fp32")]
 
 
+def cache_of(row):
+    """GPT-BigCode's code returns keys and values while it trains, also with checkpoints (presents in
+    models/gpt_bigcode/modeling_gpt_bigcode.py); that of the other models turns use_cache off then."""
+    return ["--use-cache"] if "bigcode" in row["model"] else []
+
+
 def loss_of(row):
     """The Triton loss is one kernel that reads the copy of the logits; Liger's has no logits."""
     if "liger" in row["kernels"]:
@@ -171,7 +177,7 @@ def words_of(row):
     quantized = "nf4-dq" if "bnb" in row["notes"] and row["method"] == "qlora" else QUANTIZED[row["base_quant"]]
     words += ["--quantize", quantized] if quantized else []
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += reentrant_of(row) + loss_of(row) + software_of(row) + attention_of(row) + varied_of(row)
+    words += reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
     # Qwen's own code calls flash-attn's kernels for norms and rotary positions
     words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
     batch = int(row["batch_per_device"])

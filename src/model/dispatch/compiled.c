@@ -12,6 +12,7 @@
  */
 #include "model/dispatch/fusing.h"
 #include "model/time/factors.h"
+#include "model/time/generated.h"
 
 #include <string.h>
 
@@ -19,14 +20,24 @@
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
+/* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
+static void emit_typed(cm__dispatch *d, int32_t node, const char *variant, cm_poly counted, cm_dtype type)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_FP32, false);
+    double         number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, type, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(bytes, 1.0 / 8);
+    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(counted, moved / (2 * number));
     cm__dispatch_add(d, node, &c);
     d->generated++;
 }
+
+void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
+{
+    emit_typed(d, node, variant, bytes, CM_FP32);
+}
+
+/* The type of the kernels that sum a tensor of this type. */
+static cm_dtype narrow_or_wide(cm_dtype type) { return type == CM_FP16 || type == CM_BF16 ? type : CM_FP32; }
 
 /* The second kernel of a sum over columns: it adds up the blocks' sums of so many columns, if there are several blocks.
    The bytes are those of all blocks but the first, if every block added up the same number of rows; the table contains
@@ -50,7 +61,8 @@ static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm_poly          image = cm_tensor_elements(x);
     double           groups = backward ? channels : (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
     bool             on_chip = cm__poly_at(&image, 1) / groups <= CM__LONGEST_ROW;
-    cm__call_generated(d, node, d->nhwc ? "column_sum" : on_chip ? "row_sum" : "long_row_sum", summed);
+    const char *kind = d->nhwc ? "column_sum" : on_chip ? "row_sum" : "long_row_sum";
+    emit_typed(d, node, kind, summed, narrow_or_wide(x->dtype));
     if (d->nhwc) emit_partial(d, node, image, channels);
     for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
 }
@@ -67,7 +79,7 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     int              sums = first ? 1 : 2;
     bool             columns = d->nhwc && x->rank >= 4; /* others, like filters that are standardised, lie in rows */
     for (int32_t next = f->later[node]; !first && next >= 0; next = f->later[next]) sums++;
-    cm__call_generated(d, node, columns ? "column_sum" : "long_row_sum", summed);
+    emit_typed(d, node, columns ? "column_sum" : "long_row_sum", summed, narrow_or_wide(x->dtype));
     for (int i = 0; columns && i < sums; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
     bool divided = channels < cm__time_factors.undivided_sums;
     if (!columns && divided) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
@@ -143,7 +155,7 @@ static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
     int32_t norm = f->norm[kernel];
     if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[norm]);
-    cm__call_generated(f->d, kernel, "fused", f->bytes[kernel]);
+    emit_typed(f->d, kernel, "fused", f->bytes[kernel], cm__fusing_type(f, kernel));
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -173,7 +185,7 @@ static void emit(cm__fusing *f, int32_t kernel)
     bool backward = cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t norm = f->norm[kernel]; norm >= 0; norm = backward ? -1 : f->later[norm])
         (cm__fusing_group_norm(f, cm__node(f->d, norm)) ? emit_group_sums : emit_sums)(f, norm, f->summed[norm]);
-    cm__call_generated(f->d, kernel, kind_of(f, kernel), f->bytes[kernel]);
+    emit_typed(f->d, kernel, kind_of(f, kernel), f->bytes[kernel], cm__fusing_type(f, kernel));
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);

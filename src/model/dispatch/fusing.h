@@ -51,6 +51,9 @@ static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { ret
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
 
+/* The 16-bit type of most bytes that a kernel moves; otherwise CM_FP32. After cm__fusing_add_traffic(). */
+cm_dtype cm__fusing_type(const cm__fusing *fusing, int32_t kernel);
+
 /* Whether a node of backward needs an activation's input so often that generated code stores it where it was not stored
    in forward. */
 bool cm__fusing_reads_often(const cm__fusing *fusing, const cm_node *node);

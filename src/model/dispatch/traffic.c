@@ -180,6 +180,37 @@ static cm_poly bytes_written(const cm__fusing *f, int32_t node)
     return bytes;
 }
 
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+/* Adds a tensor's bytes to those of 16-bit types or of others; *type: the 16-bit type. */
+static void add_by_type(const cm_graph *g, int32_t tensor, double *narrow, double *wide, cm_dtype *type)
+{
+    const cm_tensor *t = cm__t(g, tensor);
+    cm_poly          bytes = cm_tensor_bytes(t);
+    bool             is_narrow = t->dtype == CM_FP16 || t->dtype == CM_BF16;
+    *(is_narrow ? narrow : wide) += cm__poly_at(&bytes, 1);
+    if (is_narrow) *type = t->dtype;
+}
+
+cm_dtype cm__fusing_type(const cm__fusing *f, int32_t kernel)
+{
+    const cm_graph *g = f->d->g;
+    double          narrow = 0, wide = 0;
+    cm_dtype        type = CM_FP32;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        const cm_node *n = cm__node(f->d, i);
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            int32_t from = n->inputs[k] < 0 ? -1 : cm__t(g, cm__fusing_base(f, n->inputs[k]))->producer;
+            bool    inside = n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == kernel);
+            if (!inside) add_by_type(g, n->inputs[k], &narrow, &wide, &type);
+        }
+        for (int32_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] >= 0 && f->outside[cm__fusing_base(f, n->outputs[k])])
+                add_by_type(g, n->outputs[k], &narrow, &wide, &type);
+    }
+    return narrow > wide ? type : CM_FP32;
+}
+
 /* ---- elements that are touched more than once ------------------------------------------------------------------- */
 
 static cm__window window_of(const cm__fusing *f, const cm_node *forward)

@@ -48,6 +48,10 @@ struct cm__allocator {
     int64_t  allocated, reserved, most_reserved, next_address;
     double   limit;
     int32_t  n_blocks, cap_blocks, n_unused, cap_unused;
+    bool     expandable;
+    /* with expandable segments, per pool: the block at the end of its segment (NONE: unmapped), the address behind it */
+    int32_t  last[2];
+    int64_t  mapped[2];
 };
 
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
@@ -55,9 +59,11 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
     cm__allocator *a = cm__alloc(ctx, sizeof *a);
     a->ctx = ctx;
     a->limit = limit_bytes;
-    for (int i = 0; i < 2; i++) a->pools[i] = cm__alloc(ctx, sizeof *a->pools[i]);
+    for (int i = 0; i < 2; i++) a->pools[i] = cm__alloc(ctx, sizeof *a->pools[i]), a->last[i] = NONE;
     return a;
 }
+
+void cm__allocator_expand(cm__allocator *a) { a->expandable = true; }
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------ */
 
@@ -182,6 +188,7 @@ static void join_next(cm__allocator *a, int32_t id)
     a->blocks[id].size += a->blocks[gone].size;
     a->blocks[id].after = a->blocks[gone].after;
     if (a->blocks[id].after != NONE) a->blocks[a->blocks[id].after].before = id;
+    if (a->last[a->blocks[id].small] == gone) a->last[a->blocks[id].small] = id;
     forget_block(a, gone);
 }
 
@@ -191,6 +198,7 @@ static void split(cm__allocator *a, int32_t id, int64_t size)
     int32_t rest = new_block(a, (block){.size = whole.size - size, .address = whole.address + size, .before = id,
                                         .after = whole.after, .small = whole.small});
     if (whole.after != NONE) a->blocks[whole.after].before = rest;
+    if (a->last[whole.small] == id) a->last[whole.small] = rest;
     a->blocks[id].after = rest;
     a->blocks[id].size = size;
     put_free(a, rest);
@@ -211,8 +219,35 @@ int64_t cm__allocator_alone(int64_t bytes)
     return size >= LARGE_SEGMENT && whole - size <= SMALL_MOST ? whole : 0;
 }
 
+static int64_t page_of(bool small) { return small ? SMALL_SEGMENT : LARGE_SEGMENT; }
+
+/* Unmaps the whole pages of a free block. What is left on either side has no neighbour there any more. */
+static void unmap_pages(cm__allocator *a, int32_t id)
+{
+    block   whole = a->blocks[id];
+    int64_t page = page_of(whole.small), end = whole.address + whole.size;
+    int64_t from = (whole.address + page - 1) / page * page, to = end / page * page;
+    if (to <= from) return;
+    take_free(a, id);
+    a->reserved -= to - from;
+    int32_t left = NONE, right = NONE;
+    if (from > whole.address) a->blocks[left = id].size = from - whole.address;
+    else forget_block(a, id);
+    if (to < end)
+        right = new_block(a, (block){.size = end - to, .address = to, .before = NONE, .after = whole.after,
+                                     .small = whole.small});
+    if (whole.before != NONE) a->blocks[whole.before].after = left;
+    if (left != NONE) a->blocks[left].after = NONE, put_free(a, left);
+    if (whole.after != NONE) a->blocks[whole.after].before = right;
+    if (right != NONE) put_free(a, right);
+    if (a->last[whole.small] == id) a->last[whole.small] = right;
+}
+
 void cm__allocator_release_cached(cm__allocator *a)
 {
+    for (int32_t i = 0, count = a->n_blocks; a->expandable && i < count; i++)
+        if (a->blocks[i].free) unmap_pages(a, i);
+    if (a->expandable) return;
     for (int small = 0; small < 2; small++)
         for (uint32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
             for (int32_t place = a->pools[small]->lists[list].count - 1; place >= 0; place--) {
@@ -235,6 +270,38 @@ static int32_t new_segment(cm__allocator *a, int64_t size)
                                 .small = size <= SMALL_MOST});
 }
 
+/* Pages that the segment needs behind its last block, which is a part of the new one if it is free. */
+static int64_t missing_pages(const cm__allocator *a, int64_t size, bool small)
+{
+    int32_t last = a->last[small];
+    int64_t page = page_of(small), lacks = size - (last != NONE && a->blocks[last].free ? a->blocks[last].size : 0);
+    return (lacks + page - 1) / page * page;
+}
+
+/* Maps pages behind the last block of the pool's segment. */
+static int32_t more_pages(cm__allocator *a, int64_t size)
+{
+    bool small = size <= SMALL_MOST;
+    if ((double)(a->reserved + missing_pages(a, size, small)) > a->limit) cm__allocator_release_cached(a);
+    int64_t whole = missing_pages(a, size, small);
+    if ((double)(a->reserved + whole) > a->limit) return NONE;
+    a->reserved += whole;
+    if (a->reserved > a->most_reserved) a->most_reserved = a->reserved;
+    int32_t last = a->last[small];
+    int64_t address = a->mapped[small];
+    a->mapped[small] += whole;
+    a->next_address += whole;
+    if (last != NONE && a->blocks[last].free) {
+        take_free(a, last);
+        a->blocks[last].size += whole;
+        return last;
+    }
+    int32_t id = new_block(a, (block){.size = whole, .address = address, .before = last, .after = NONE,
+                                      .small = small});
+    if (last != NONE) a->blocks[last].after = id;
+    return a->last[small] = id;
+}
+
 /* ---- the allocator ---------------------------------------------------------------------------------------------- */
 
 int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
@@ -243,10 +310,10 @@ int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
     int64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
     bool    small = size <= SMALL_MOST;
     int32_t id = take_smallest(a, a->pools[small], size);
-    if (id == NONE) id = new_segment(a, size);
+    if (id == NONE) id = a->expandable ? more_pages(a, size) : new_segment(a, size);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
-    if (small ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);
+    if (small || a->expandable ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);
     a->allocated += a->blocks[id].size;
     return id;
 }

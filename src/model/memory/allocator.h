@@ -7,6 +7,10 @@
  * The allocator takes the smallest free block that is large enough and splits it, unless the remainder would be too
  * small (512 B; 1 MiB in large segments): then the whole block counts as allocated. Freed blocks merge with their free
  * neighbours. Segments return to the device only when it is out of memory.
+ *
+ * With expandable_segments:True each pool has one segment, which grows by pages of 2 MiB (small requests) or 20 MiB.
+ * Blocks are always split, and a device that is out of memory gets back every page that is completely free. Addresses of
+ * such pages are not used again here; PyTorch does, which changes the addresses but hardly the pages in use.
  */
 #ifndef CM_MODEL_ALLOCATOR_H
 #define CM_MODEL_ALLOCATOR_H
@@ -17,6 +21,9 @@ typedef struct cm__allocator cm__allocator;
 
 /* Lives as long as the context. limit_bytes: memory of the device; INFINITY: no limit. */
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
+
+/* Before the first block: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True. */
+void cm__allocator_expand(cm__allocator *a);
 
 /* Allocates a block; -1: the device is out of memory. 0 bytes need no block: returns -2, which may be freed. */
 int32_t cm__allocator_take(cm__allocator *a, int64_t bytes);

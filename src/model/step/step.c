@@ -208,19 +208,47 @@ double cm__step_least_call(const cm__step_model *m, double batch, int32_t i)
     return calibrated(m, &call) * least.time_s + least.launches * m->gap_s;
 }
 
+static cm__timed finished(const cm__step_model *m, int32_t i, const cm__call *call, cm__timed timed)
+{
+    timed.time_s *= calibrated(m, call);
+    if (m->sparse && m->sparse[i]) take_sparse(m, call, &timed);
+    return timed;
+}
+
 cm__timed cm__step_time_call(const cm__step_model *m, double batch, int32_t i)
 {
     cm__call call;
     cm__call_at(&m->calls->calls[i], batch, &call);
-    cm__timed timed = cm__timer_time(m->timer, &call);
-    timed.time_s *= calibrated(m, &call);
-    if (m->sparse && m->sparse[i]) take_sparse(m, &call, &timed);
-    return timed;
+    return finished(m, i, &call, cm__timer_time(m->timer, &call));
+}
+
+/* The power of a batch size of 2^power whose calls a timer may keep; -1: none. */
+static int power_of_batch(const cm__step_model *m, double batch)
+{
+    int power;
+    return m->calls->numbers && !m->sparse && frexp(batch, &power) == 0.5 && power >= 1 ? power - 1 : -1;
+}
+
+/* What the timer keeps of call i; NULL: nothing. */
+static const cm__kept_call *kept_call(const cm__step_model *m, double batch, int power, int32_t i)
+{
+    cm__kept_call *kept = power >= 0 ? cm__timer_kept(m->timer, m->calls->numbers[i], power) : NULL;
+    if (!kept || kept->known) return kept;
+    cm__call call;
+    cm__call_at(&m->calls->calls[i], batch, &call);
+    kept->timed = finished(m, i, &call, cm__timer_time(m->timer, &call));
+    cm__call_work(&call, &kept->flop, &kept->bytes);
+    kept->known = true;
+    return kept;
 }
 
 void cm__step_time(const cm__step_model *m, double batch, cm__timed *timed)
 {
-    for (int32_t i = 0; i < m->calls->n_calls; i++) timed[i] = cm__step_time_call(m, batch, i);
+    int power = power_of_batch(m, batch);
+    for (int32_t i = 0; i < m->calls->n_calls; i++) {
+        const cm__kept_call *kept = kept_call(m, batch, power, i);
+        timed[i] = kept ? kept->timed : cm__step_time_call(m, batch, i);
+    }
 }
 
 #define USUAL_BATCH 32
@@ -250,12 +278,16 @@ cm__throttled cm__step_throttle(const cm__step_model *m, double batch, cm__excha
     cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits.time_s,
                                 .byte_j = waits.bytes * m->power.byte_j, .calls = m->stretches};
     if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
-    const cm__workload *works = cm__works_at(d, batch);
+    int                 power = power_of_batch(m, batch);
+    const cm__workload *works = d->n_calls && kept_call(m, batch, power, 0) ? NULL : cm__works_at(d, batch);
     for (int32_t i = 0; i < d->n_calls; i++) {
         const cm__sized_call *c = &d->calls[i];
+        const cm__kept_call  *kept = works ? NULL : kept_call(m, batch, power, i);
+        cm__workload          work = works  ? works[i]
+                                     : kept ? (cm__workload){kept->flop, kept->bytes}
+                                            : cm__workload_of(c, batch);
         double                often = c->op == CM__CALL_OPTIMIZER ? m->updates : 1;
-        cm__load_add(&load, &m->power, c->op, cm__type_rate(c->dtype), works ? works[i] : cm__workload_of(c, batch),
-                     timed[i].time_s, often * d->runs[i]);
+        cm__load_add(&load, &m->power, c->op, cm__type_rate(c->dtype), work, timed[i].time_s, often * d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);

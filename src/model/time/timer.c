@@ -9,6 +9,7 @@
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
+#include "model/time/generated.h"
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
 #include "model/time/surfaces.h"
@@ -35,6 +36,8 @@ struct cm__timer {
     cm__memo          *memo;          /* NULL: none */
     cm__memo          *results;       /* times on this device, by call; NULL: not kept */
     cm__ratio         *ratios;        /* for each table of libraries[OWN]; NULL: none was compared yet */
+    cm__kept_call    **kept;          /* by the call's number, then by power of the batch size; NULL: none yet */
+    int32_t            n_kept;
     double             medians[CM_ENGINES]; /* of their means, by engine */
     bool               medians_known;
 };
@@ -80,6 +83,25 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
 void cm__timer_remember(cm__timer *t) { t->results = cm__memo_new(t->ctx); }
 
+#define POWERS 16 /* batch sizes below 65,536 */
+
+static void make_room(cm__timer *t, int32_t number)
+{
+    int32_t         count = 2 * number + 256;
+    cm__kept_call **kept = cm__alloc_array(t->ctx, (size_t)count, sizeof *kept);
+    if (t->n_kept) memcpy(kept, t->kept, (size_t)t->n_kept * sizeof *kept);
+    t->kept = kept;
+    t->n_kept = count;
+}
+
+cm__kept_call *cm__timer_kept(cm__timer *t, int32_t number, int power)
+{
+    if (!t->results || power >= POWERS) return NULL;
+    if (number >= t->n_kept) make_room(t, number);
+    if (!t->kept[number]) t->kept[number] = cm__alloc_array(t->ctx, POWERS, sizeof *t->kept[number]);
+    return &t->kept[number][power];
+}
+
 /* The time on the table's device. */
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
 {
@@ -119,12 +141,13 @@ static const cm__library *by_libraries(cm__timer *t, const cm__call *c, cm__time
 {
     static int32_t (*const ways[])(const cm__library *, const cm__call *) = {
         cm__library_own, cm__library_stand_in, cm__library_any_function};
+    const cm__call tabled = cm__generated_as_tabled(c);
     for (int way = 0; way < 3; way++)
         for (int i = 0; i < LIBRARIES; i++) {
             cm__library *l = &t->libraries[i];
-            int32_t      table = l->count ? ways[way](l, c) : -1;
+            int32_t      table = l->count ? ways[way](l, &tabled) : -1;
             if (table < 0 || !l->tables[table]->n_rows) continue;
-            *timed = from_table(t, l, table, c, way == 0);
+            *timed = from_table(t, l, table, &tabled, way == 0);
             return l;
         }
     return NULL;
@@ -238,12 +261,13 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
    false if they have no table of the call's kind. */
 static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
+    const cm__call tabled = cm__generated_as_tabled(c);
     for (int i = BUILT_IN; i < LIBRARIES; i++) {
         cm__library   *l = &t->libraries[i];
-        int32_t        table = l->count ? cm__library_own(l, c) : -1;
+        int32_t        table = l->count ? cm__library_own(l, &tabled) : -1;
         cm__memo_value found;
         if (table < 0 || !l->tables[table]->n_rows) continue;
-        found.timed = from_table(t, l, table, c, true);
+        found.timed = from_table(t, l, table, &tabled, true);
         find_work(c, l, &found);
         if (l->reference) take_from_reference(t, l, c, &found);
         if (l->moved) move(t, l, c, &found);
@@ -390,7 +414,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
     double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
     if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, limit_of(t, c, bytes));
+    timed.time_s = fmax(timed.time_s, limit_of(t, c, moved ? bytes : cm__generated_counted(c, bytes)));
     return timed;
 }
 

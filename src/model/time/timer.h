@@ -25,6 +25,16 @@ void       cm__timer_trains(cm__timer *timer, bool trains);
 void       cm__timer_remember(cm__timer *timer);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
+/* What a timer that remembers keeps of a call with a number (dispatch/numbers.h). */
+typedef struct cm__kept_call {
+    cm__timed timed;
+    double    flop, bytes;
+    bool      known; /* false: the caller fills it in */
+} cm__kept_call;
+
+/* At a batch size of 2^power; NULL: nothing is kept. Later calls of the function leave it where it is. */
+cm__kept_call *cm__timer_kept(cm__timer *timer, int32_t number, int power);
+
 /* Lower bounds of time and kernels of cm__timer_time() without interpolation: those of the call's row in a table of the
    device, or what its traffic and other limits take at least; 0: none. cm__timer_bounds(): whether calls may have some. */
 bool      cm__timer_bounds(const cm__timer *timer);

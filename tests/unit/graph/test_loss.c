@@ -202,6 +202,21 @@ TEST(rows_are_a_view)
     assert_string_equal(cm__dims_text(step, cm__t(step, loss->outputs[1])), "[7B, 50]");
 }
 
+/* Keys and values that the model returns stay until the loss is known. */
+TEST(returned_keys_stay_until_the_loss)
+{
+    for (int use = 0; use < 2; use++) {
+        start_over();
+        int32_t  x = op(CM_OP_MUL, IN(input("B,1,7,50"), weight("w", "1")));
+        cm__attr causal = CM__INTS(CM_ATTR_CAUSAL, 1);
+        int32_t  y = cm__emit(g, CM_OP_ATTENTION, "attention", (int32_t[]){x, x, x}, 3, &causal, 1);
+        train_with(as("y", y), (cm_train_options){.precision = CM_PRECISION_FP32, .use_cache = use});
+        int32_t until = cm__t(step, find_node(step, "Attention")->inputs[1])->until;
+        assert_int_equal(until >= 0, use);
+        if (use) assert_int_equal(cm__t(step, until)->producer, cm__t(step, step->outputs[1])->producer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +233,7 @@ int main(void)
         cmocka_unit_test(without_real_numbers_nothing_is_trained),
         cmocka_unit_test(losses_that_do_not_fit_are_refused),
         cmocka_unit_test(rows_are_a_view),
+        cmocka_unit_test(returned_keys_stay_until_the_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,11 +90,28 @@ TEST(unpacked_weights_are_not_kept)
     }
 }
 
+/* A product with a 4-bit weight returns the type of its input, which a norm under autocast makes fp32; others return 16
+   bits. */
+TEST(results_have_the_type_of_the_input)
+{
+    for (int four = 0; four < 2; four++) {
+        start_over();
+        int32_t x = op(CM_OP_LAYER_NORM, IN(input("B,256"), weight("norm.weight", "256"), weight("norm.bias", "256")));
+        x = as("hidden", op(CM_OP_GEMM, IN(x, weight("layers.0.q_proj.weight", "256,128"))));
+        x = op(CM_OP_GEMM, IN(op(CM_OP_RELU, IN(x)), weight("head.weight", "128,4")));
+        train_with(x, (cm_train_options){.precision = CM_PRECISION_AMP_BF16,
+                                         .tuning = {.rank = 2, .quantize = four ? CM_QUANTIZE_NF4 : CM_QUANTIZE_NONE}});
+        const cm_node *relu = find_node(step, "Relu");
+        assert_int_equal(cm__t(step, relu->inputs[0])->dtype, four ? CM_FP32 : CM_BF16);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_of_the_formats),
         cmocka_unit_test(unpacked_before_every_product),
+        cmocka_unit_test(results_have_the_type_of_the_input),
         cmocka_unit_test(weights_in_fp8_have_no_copies),
         cmocka_unit_test(unpacked_weights_are_not_kept),
     };

@@ -23,7 +23,7 @@ static void operators_become_ours(void **state)
         /* gradients that forward takes; an image of 12 pixels is half as large with stride 2, whatever is left over */
         {OPA("aten::convolution_backward", "[0,3,1]", "[2]", "\"stride\":[2,2],\"padding\":[1,1],\"groups\":1"),
          T("[4,5,3,3]", "fp32", "parameter") "," X("[[1,0],5,12,12]") "," X("[[1,0],5,12,12]"), "ConvTranspose"},
-        {OP("aten::tanh_backward", "[0,0]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "Mul"},
+        {OP("aten::tanh_backward", "[0,0]", "[2]"), X("[]") "," X("[[1,0],4,6,6]"), "TanhSlope"},
         {OPA("aten::max_pool2d_with_indices", "[0]", "[2]", "\"kernel_size\":[3],\"stride\":[2],\"padding\":[1]"),
          X("[]") "," X("[[1,0],4,3,3]"), "MaxPool"},
         {OPA("aten::avg_pool2d", "[0]", "[2]", "\"kernel_size\":[2,2]"), X("[]") "," X("[[1,0],4,3,3]"), "AveragePool"},

@@ -115,6 +115,10 @@ static void test_refused(void **state)
     assert_int_equal(status_of(gpu, modules), CM_ERR_UNSUPPORTED); /* single modules are recomputed by Megatron-LM */
     modules.runtime = CM_RUNTIME_MEGATRON;
     assert_int_equal(status_of(gpu, modules), CM_OK);
+    cm_step_options pages = {.train.expandable_segments = true, .runtime = CM_RUNTIME_MEGATRON};
+    assert_int_equal(status_of(gpu, pages), CM_OK);
+    pages.runtime = CM_RUNTIME_NATIVE;
+    assert_int_equal(status_of(gpu, pages), CM_ERR_UNSUPPORTED); /* an option of PyTorch's allocator */
     cm_step_options fused = {.train.fused_kernels = true}, whole = {.train.whole_layers = true};
     assert_int_equal(status_of(gpu, fused), CM_OK);
     assert_int_equal(status_of(gpu, whole), CM_OK);

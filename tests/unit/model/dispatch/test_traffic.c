@@ -96,6 +96,27 @@ static void functions_overlap_with_traffic(void **state)
     has("input x 8\nlinear 16\nrelu\nlinear 2\n", 2, true, "fused", moved);
 }
 
+/* Between two products in AMP a ReLU reads and writes 2 x 16 numbers of 2 bytes: the call has the bytes that are moved.
+   What reads the 16-bit product and writes fp32 numbers moves more bytes in fp32: it is counted as before. */
+static void calls_have_the_type_of_most_bytes(void **state)
+{
+    static listed got;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    (void)state;
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *step = step_of(read(ctx, "input x 8\nlinear 16\nrelu\nlinear 2\n"), CM_PRECISION_AMP_FP16, true);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_COMPILE), 2, &got);
+    assert_int_equal(times(&got, "elementwise forward fused fp16 1,32"), 1);
+    cm_graph_free(step);
+    step = step_of(read(ctx, "input x 8\nlinear 16\nsoftmax\n"), CM_PRECISION_AMP_FP16, true);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_COMPILE), 2, &got);
+    char call[128];
+    snprintf(call, sizeof call, "elementwise forward row_sum fp32 1,%lld", (long long)(32 * (counted(2) + 4) / 8 + 0.5));
+    assert_int_equal(times(&got, call), 1);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(accesses_count), cmocka_unit_test(windows_are_read_one_by_one),
@@ -103,6 +124,7 @@ int main(void)
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
-                                       cmocka_unit_test(functions_overlap_with_traffic)};
+                                       cmocka_unit_test(functions_overlap_with_traffic),
+                                       cmocka_unit_test(calls_have_the_type_of_most_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -166,6 +166,46 @@ static void test_alone(void **state)
     }
 }
 
+/* Expandable segments: pages of 20 MiB behind the last block; every block is split. */
+static void test_pages(void **state)
+{
+    cm__allocator *a = cm__allocator_new(ctx, INFINITY);
+    (void)state;
+    cm__allocator_expand(a);
+    int32_t first = cm__allocator_take(a, 30720000); /* 10.7 of 40 MiB remain in a block of their own */
+    assert_int_equal(cm__allocator_size(a, first), 30720000);
+    assert_int_equal(cm__allocator_most_reserved(a), 40 * MIB);
+    cm__allocator_take(a, 15 * MIB); /* they are a part of it: one more page */
+    assert_int_equal(cm__allocator_most_reserved(a), 60 * MIB);
+    cm__allocator_take(a, MIB); /* the other pool */
+    assert_int_equal(cm__allocator_most_reserved(a), 62 * MIB);
+}
+
+/* A hole of 60 MiB between two blocks. A request of 80 MiB has to use its pages: 120 MiB are enough only if pages return
+   to the device. Without expandable segments the hole is the middle of a segment, which stays. */
+static void test_pages_return(void **state)
+{
+    (void)state;
+    for (int expandable = 0; expandable < 2; expandable++) {
+        cm__allocator *a = cm__allocator_new(ctx, 120.0 * 1024 * 1024);
+        if (expandable) cm__allocator_expand(a);
+        int32_t whole = cm__allocator_take(a, 100 * MIB);
+        cm__allocator_free(a, whole);
+        int32_t left = cm__allocator_take(a, 20 * MIB), hole = cm__allocator_take(a, 60 * MIB);
+        int32_t right = cm__allocator_take(a, 15 * MIB);
+        cm__allocator_free(a, hole);
+        int32_t large = cm__allocator_take(a, 70 * MIB);
+        assert_int_equal(large >= 0, expandable);
+        assert_int_equal(cm__allocator_most_reserved(a), (expandable ? 120 : 100) * MIB);
+        cm__allocator_free(a, left);
+        cm__allocator_free(a, right);
+        cm__allocator_free(a, large);
+        assert_int_equal(cm__allocator_allocated(a), 0);
+        cm__allocator_release_cached(a);
+        assert_true(cm__allocator_take(a, 120 * MIB) >= 0); /* nothing was lost */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +217,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_limit, begin, end),
         cmocka_unit_test_setup_teardown(test_many, begin, end),
         cmocka_unit_test_setup_teardown(test_alone, begin, end),
+        cmocka_unit_test_setup_teardown(test_pages, begin, end),
+        cmocka_unit_test_setup_teardown(test_pages_return, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
