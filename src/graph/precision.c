@@ -12,8 +12,8 @@
  * amp-*: parameters stay fp32 and autocast's rules apply (the autocast column of ops.def, after PyTorch's lists).
  * Products run in 16 bits on cast copies: a parameter is cast once per step, an activation once per use. Sensitive
  * operators run in fp32. Results computed from constants only (the angles of rotary embeddings) stay fp32: models
- * disable autocast there. Attention that PyTorch runs operator by operator is computed in fp32 and returns the type of
- * its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
+ * disable autocast there, which captures with recorded types show themselves. Attention that PyTorch runs operator by
+ * operator is computed in fp32 and returns the type of its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
  *
  * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits. The
  * last product of several, which computes logits, stays in 16 bits: Transformer Engine's users and torchao leave it
@@ -234,7 +234,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     else narrow(l, n, inputs);
     widen_loss(l, n, inputs);
     cm__cast_policy policy = policy_of(l, n);
-    if (policy == CM__CAST_LOW && !reads_data(l, n)) return;
+    if (policy == CM__CAST_LOW && !l->in->typed && !reads_data(l, n)) return;
     if (!l->autocast) narrow_product(l, n, inputs);
     if (policy == CM__CAST_KEEP || policy == CM__CAST_WIDEN || widens_itself(l, n, inputs)) return;
     cm_dtype low = cm__class(n) == CM_CLASS_RNN ? CM_FP16 : l->low;

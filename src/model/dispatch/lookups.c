@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookups.c - kernel calls of look-ups by index, scatters, sorting, and writes into a part of a tensor. */
+#include "device/timings.h"
 #include "model/dispatch/rules.h"
+
+#include <math.h>
 
 static cm_poly others(const cm_tensor *t, int32_t axis)
 {
@@ -87,6 +90,47 @@ static void look_up_rows(cm__dispatch *d, int32_t node, const cm_node *forward, 
                   rows_hit(d->g, forward->inputs[1], pass, table->dims[axis]), others(table, axis));
 }
 
+/* True: the index, of the shape of what is looked up, is expanded over the last dimension, and not the one it indexes. */
+static bool is_index_of_rows(cm__dispatch *d, int32_t index, int32_t axis)
+{
+    const cm_tensor *t = cm__t(d->g, index);
+    int32_t          last = t->rank - 1;
+    return axis < last && cm__strides_size(t->dims[last]) > 1 && !cm__strides_of(d->strides, index)[last];
+}
+
+#define VECTOR_BYTES 16 /* that a thread copies at once (vectorized_gather_kernel in ATen/native/cuda/IndexKernelUtils.cu) */
+
+/* True: PyTorch's gather() copies whole rows, as an embedding does: the index is expanded over all dimensions after the
+   first, which it indexes, and rows are contiguous and aligned. */
+static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, const char *dtype)
+{
+    const cm_tensor *x = cm__t(d->g, table), *t = cm__t(d->g, index);
+    double           width = cm__dtype_bytes(dtype);
+    for (int32_t i = 1; i < t->rank && i < x->rank; i++) {
+        if (cm__strides_of(d->strides, index)[i] && cm__strides_size(t->dims[i]) > 1) return false;
+        width *= (double)cm__strides_size(x->dims[i]);
+    }
+    return cm__strides_in_rows(d->strides, table) && fmod(width, VECTOR_BYTES) == 0;
+}
+
+/* The last dimension is contiguous: threads that read the same row read the same lines of memory. */
+static bool is_read_by_rows(cm__dispatch *d, int32_t tensor)
+{
+    return cm__strides_of(d->strides, tensor)[cm__t(d->g, tensor)->rank - 1] == 1;
+}
+
+/* One number for each element of the index: its kernel reads an index of rows from the cache, and rows by lines. The table of
+   a gradient is new. */
+static void look_up_elements(cm__dispatch *d, int32_t node, cm__pass pass, int32_t whole, int32_t index, int32_t axis,
+                             cm_dim count)
+{
+    const cm_tensor *table = cm__t(d->g, whole);
+    bool             rows = is_index_of_rows(d, index, axis) && (pass == CM__PASS_BACKWARD || is_read_by_rows(d, whole));
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, rows ? "gather:rows" : "gather", table->dtype, false);
+    bool             copies = rows && !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, c.dtype);
+    look_up(d, node, pass, copies ? table->rank == 2 ? "" : "select" : c.variant, table, cm__poly_dim(count), axis);
+}
+
 /* The elements with the highest values along an axis; backward writes their gradients into zeros. */
 static void chosen(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
@@ -119,6 +163,24 @@ static int32_t indices_of(const cm_node *forward, const cm_tensor *table)
     return count;
 }
 
+#define NARROW 32 /* numbers of a row up to which index_put_ has other kernels */
+
+/* The gradient of rows along a later dimension: the kernel that adds rows has blocks for each of the tables before that
+   dimension (nElemBefore in ATen/native/cuda/Indexing.cu), so that they count as rows of one table. False: columns. */
+static bool rows_of_tables(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass, int32_t axis)
+{
+    const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
+    int32_t          after = table->rank - axis - 1;
+    int64_t          width = after > 0;
+    for (int32_t i = 0; i < after; i++) width *= cm__strides_size(table->dims[axis + 1 + i]);
+    if (!axis || pass != CM__PASS_BACKWARD || width <= NARROW) return false;
+    cm_poly tables = cm__poly_product(table->dims, axis);
+    look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_mul(tables, cm_tensor_elements(index)),
+                  cm__poly_mul(tables, rows_hit(d->g, forward->inputs[1], pass, table->dims[axis])),
+                  cm__poly_product(table->dims + axis + 1, after));
+    return true;
+}
+
 static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1),
@@ -129,7 +191,7 @@ static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__p
     if (count > 1 && y->rank >= after)
         look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_product(y->dims, y->rank - after),
                       cm__poly_product(table->dims, count), cm__poly_product(table->dims + count, after));
-    else {
+    else if (!rows_of_tables(d, node, forward, pass, axis)) {
         /* the kernel that copies whole rows needs them to be contiguous: otherwise one thread reads each element */
         bool apart = !axis && pass == CM__PASS_FORWARD && !cm__strides_in_rows(d->strides, forward->inputs[0]);
         look_up_rows(d, node, forward, pass, axis ? "index:col" : apart ? "gather" : "index", axis);
@@ -141,9 +203,9 @@ static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
 {
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
     int32_t          axis = axis_of(forward, table->rank);
-    if (forward->op == CM_OP_GATHER_ELEMENTS)
-        look_up(d, node, pass, "gather", table,
-                index->rank > axis ? cm__poly_dim(index->dims[axis]) : cm__poly_const(1), axis);
+    if (forward->op == CM_OP_GATHER_ELEMENTS && index->rank == table->rank)
+        look_up_elements(d, node, pass, forward->inputs[0], forward->inputs[1], axis, index->dims[axis]);
+    else if (forward->op == CM_OP_GATHER_ELEMENTS) look_up(d, node, pass, "gather", table, cm__poly_const(1), axis);
     else if (forward->op == CM_OP_INDEX) indexed(d, node, forward, pass);
     else look_up_rows(d, node, forward, pass, table->rank == 2 && axis == 0 ? "" : "select", axis);
 }
@@ -159,13 +221,20 @@ static const char *scatter_kind(const cm_node *n)
     return n->op != CM_OP_SCATTER_ND ? "gather" : cm__attr_find(n, CM_ATTR_AXIS) ? "select" : "index";
 }
 
+static bool indexes_elements(const cm__dispatch *d, const cm_node *n)
+{
+    return n->op == CM_OP_SCATTER_ELEMENTS && cm__in(d->g, n, 1)->rank == cm__in(d->g, n, 0)->rank;
+}
+
 /* The gradient of what was scattered is looked up in that of the result. */
 static void scattered_back(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *whole = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
     int32_t          axis = axis_of(forward, whole->rank);
-    if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]))
+    if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]) && indexes_elements(d, forward))
+        look_up_elements(d, node, CM__PASS_FORWARD, n->inputs[0], forward->inputs[1], axis, y->dims[axis]);
+    else if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]))
         look_up(d, node, CM__PASS_FORWARD, scatter_kind(forward), whole, cm__poly_dim(y->dims[axis]), axis);
     else cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
 }
@@ -193,7 +262,9 @@ void cm__dispatch_scatter(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, "copy", n->inputs[2], -1, n->inputs[2]);
         return;
     }
-    look_up(d, node, CM__PASS_BACKWARD, scatter_kind(n), into, cm__poly_dim(from->dims[axis]), axis);
+    if (indexes_elements(d, n))
+        look_up_elements(d, node, CM__PASS_BACKWARD, n->inputs[0], n->inputs[1], axis, from->dims[axis]);
+    else look_up(d, node, CM__PASS_BACKWARD, scatter_kind(n), into, cm__poly_dim(from->dims[axis]), axis);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------------ */

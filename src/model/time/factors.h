@@ -18,6 +18,7 @@ typedef struct cm__factors {
     double small_product_cycles, small_product_cycles_low, row_cycles, row_cycles_variance;
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;
+    double row_gather_cycles, row_add_cycles_low, index_read_cycles;
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles;

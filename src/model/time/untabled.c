@@ -105,9 +105,24 @@ static double adaptive_time(const cm__limits *l, const cm__call *c)
                       cached ? cm__time_factors.adaptive_cycles_cached : cm__time_factors.adaptive_cycles);
 }
 
+/* One index for each row, in a kernel with a thread for each number (_scatter_gather_elementwise_kernel in
+   ATen/native/cuda/ScatterGatherKernel.cu); additions follow zeros or a copy of what they are added to. */
+static double rows_gathered_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    double width = cm__size(c, CM__EMBEDDING_WIDTH), element = cm__call_element(c, 0);
+    double numbers = cm__size(c, CM__EMBEDDING_TOKENS) * width, table = cm__size(c, CM__EMBEDDING_VOCAB) * width * element;
+    bool   adds = c->pass == CM__PASS_BACKWARD;
+    double cycles = adds && element < 4 ? f->row_add_cycles_low : f->row_gather_cycles;
+    double least_s = l->floor_s + numbers * cycles / (l->cores * l->clock_hz);
+    return least_s + (adds ? l->floor_s + table / (f->reached_bandwidth * l->memory_bytes_s) : 0);
+}
+
 double cm__line_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
+    if (c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather:rows") == 0 && l->clock_hz > 0 && l->memory_bytes_s > 0)
+        return rows_gathered_time(l, c);
     if (c->op != CM__CALL_RESIZE || strcmp(c->variant, "linear1d:nchw") != 0 || l->clock_hz <= 0) return 0;
     double rows = cm__size(c, CM__RESIZE_N) * cm__size(c, CM__RESIZE_C);
     double in = cm__size(c, CM__RESIZE_W), out = cm__size(c, CM__RESIZE_OUT_W), element = cm__call_element(c, 0);
@@ -388,6 +403,14 @@ static double apart_norm_time(const cm__limits *l, const cm__call *c)
                       cm__time_factors.apart_norm_cycles);
 }
 
+/* A thread for each number computes its place from the index (index_elementwise_kernel in
+   ATen/native/cuda/IndexKernel.cu). */
+static double indexed_time(const cm__limits *l, const cm__call *c)
+{
+    double numbers = cm__size(c, CM__EMBEDDING_TOKENS) * cm__size(c, CM__EMBEDDING_WIDTH);
+    return numbers * cm__time_factors.index_read_cycles / (l->cores * l->clock_hz);
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
@@ -402,6 +425,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
+    if (strcmp(c->variant, "index:col") == 0 && l->clock_hz > 0) return indexed_time(l, c);
     if (strcmp(c->variant, "im2col:nchw") == 0 && l->clock_hz > 0) return columns_time(l, c);
     if (strcmp(c->variant, "adaptive-max:nchw") == 0 && l->clock_hz > 0) return adaptive_time(l, c);
     if (c->op == CM__CALL_SOFTMAX) return softmax_time(l, c);

@@ -14,7 +14,8 @@ double cm__vector_product_time(const cm__limits *limits, const cm__call *call);
 /* The time below which no GPU computes the call; 0: not known. One block computes a row of a layer norm, or the sums of
    a group; softmax reads long rows three times. */
 double cm__least_time(const cm__limits *limits, const cm__call *call);
-/* The time of a linear interpolation of signals, whose loops are those of the kernel; 0: another call. */
+/* The time of a linear interpolation of signals, whose loops are those of the kernel, or of rows that are gathered or added
+   by an index expanded over them; 0: another call. */
 double cm__line_time(const cm__limits *limits, const cm__call *call);
 /* The time above which no call is that adds gradients to the rows of few equal indices, or computes the gradient of
    depthwise filters of one small image; 0: another call. */

@@ -204,6 +204,19 @@ TEST(constants_are_cast_unless_they_are_one_number)
     assert_int_equal(input_type(find_node(step, "Gemm"), 2), CM_BF16);
 }
 
+/* A capture that records types also records where the model switches autocast off: elsewhere a product of a frozen network
+   that reads no data is computed in 16 bits, as that of quantiles in the target network of a reinforcement learner. */
+TEST(recorded_products_of_frozen_weights_are_low)
+{
+    int32_t x = input("B,8"), angle = leaf("angle", CM_ROLE_CONSTANT, CM_FP32, "1,8"),
+            frozen = leaf("frozen", CM_ROLE_BUFFER, CM_FP32, "8,8");
+    int32_t wave = as("wave", op(CM_OP_GEMM, IN(angle, frozen)));
+    g->typed = true;
+    int32_t q = op(CM_OP_GEMM, IN(x, weight("w", "8,8")));
+    train_in(CM_PRECISION_AMP_BF16, sum(op(CM_OP_MUL, IN(q, wave))));
+    assert_int_equal(type_of("wave"), CM_BF16);
+}
+
 /* Rotary embeddings: models compute the angles with autocast off, and rotated tensors are fp32 until the next
    product. */
 TEST(products_of_constants_stay_fp32)
@@ -585,6 +598,7 @@ int main(void)
         cmocka_unit_test(numbers_integers_and_doubles_are_left_alone),
         cmocka_unit_test(constants_are_cast_unless_they_are_one_number),
         cmocka_unit_test(products_of_constants_stay_fp32),
+        cmocka_unit_test(recorded_products_of_frozen_weights_are_low),
         cmocka_unit_test(only_data_is_lowered),
         cmocka_unit_test(attention_run_as_operators_is_in_fp32),
         cmocka_unit_test(norms_written_by_hand_are_in_fp32),

@@ -28,6 +28,49 @@ static void rows_and_columns(void **state)
           FP32, 2, "embedding forward gather fp32 9,5,8", "embedding backward gather fp32 9,5,8");
 }
 
+#define EXPANDED(small, whole) INDEX(small) "," TENSOR(whole, "int64", "activation")
+#define EXPAND STEP("aten::expand", "[4]", "[5]", "")
+
+/* An index that is expanded over rows is read from the cache; in the first dimension, gather() copies whole rows if they are
+   aligned to 16 bytes. */
+static void one_index_for_each_row(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],5,4]", "[4]", "6", EXPANDED("[[1,0],9,1]", "[[1,0],9,4]") "," X("[[1,0],9,4]"),
+                  EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":1")),
+          FP32, 2, "embedding forward gather:rows fp32 9,5,8", "embedding backward gather:rows fp32 9,5,8");
+    MAKES(CAPTURE("[5,4]", "[4]", "6", EXPANDED("[9,1]", "[9,4]") "," X("[9,4]"),
+                  EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":0")),
+          FP32, 2, "embedding forward - fp32 9,5,4", "embedding backward gather:rows fp32 9,5,4");
+    MAKES(CAPTURE("[5,3]", "[3]", "6", EXPANDED("[9,1]", "[9,3]") "," X("[9,3]"),
+                  EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":0")),
+          FP32, 2, "embedding forward gather:rows fp32 9,5,3");
+    /* numbers of a row of a transposed table are in different lines of memory; its gradient is a table of its own */
+    MAKES(CAPTURE("[4,5]", "[5]", "7", EXPANDED("[9,1]", "[9,4]") "," X("[5,4]") "," X("[9,4]"),
+                  EXPAND "," STEP("aten::t", "[2]", "[6]", "") "," STEP("aten::gather", "[6,5]", "[7]", "\"dim\":0")),
+          FP32, 2, "embedding forward gather fp32 9,5,4", "embedding backward gather:rows fp32 9,5,4");
+    /* along the last dimension an index cannot be that of rows */
+    MAKES(CAPTURE("[3,5]", "[5]", "6", EXPANDED("[3,1]", "[3,9]") "," X("[3,9]"),
+                  EXPAND "," STEP("aten::gather", "[2,5]", "[6]", "\"dim\":1")),
+          FP32, 2, "embedding forward gather fp32 9,5,3");
+    MAKES(CAPTURE("[2,9,4]", "[4]", "7", EXPANDED("[2,9,1]", "[2,9,4]") "," X("[2,5,4]") "," X("[2,5,4]"),
+                  EXPAND "," STEP("aten::zeros", "[]", "[6]", "") ","
+                  STEP("aten::scatter_add_", "[6,5,2]", "[7]", "\"dim\":1")),
+          FP32, 2, "embedding backward gather:rows fp32 9,5,8", "embedding forward gather:rows fp32 9,5,8");
+}
+
+/* index_put_ adds rows of 33 numbers along the second dimension as those of 2 x 5 rows; shorter ones have other kernels. */
+static void rows_along_a_later_dimension(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],5,33]", "[33]", "5", INDEX("[9]") "," X("[[1,0],9,33]"),
+                  STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),
+          FP32, 2, "embedding forward index:col fp32 9,5,66", "embedding backward index fp32 18,10,33");
+    MAKES(CAPTURE("[[1,0],5,32]", "[32]", "5", INDEX("[9]") "," X("[[1,0],9,32]"),
+                  STEP("aten::index.Tensor", "[2,-1,4]", "[5]", "")),
+          FP32, 2, "embedding backward index:col fp32 9,5,64");
+}
+
 /* Clamped distances are not equally frequent: backward counts as if 4 of 40 rows were. Tables of words are larger. */
 static void chosen_rows(void **state)
 {
@@ -194,7 +237,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(written_into_a_part_again),
                                        cmocka_unit_test(a_part_of_equal_strides_has_gaps),
                                        cmocka_unit_test(a_slice_of_everything),
-                                       cmocka_unit_test(columns_move_whole_lines), cmocka_unit_test(rows_and_columns), cmocka_unit_test(several_indices),
+                                       cmocka_unit_test(columns_move_whole_lines), cmocka_unit_test(rows_and_columns), cmocka_unit_test(one_index_for_each_row),
+        cmocka_unit_test(rows_along_a_later_dimension), cmocka_unit_test(several_indices),
                                        cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
                                        cmocka_unit_test(chosen_rows), cmocka_unit_test(chosen_rows_are_added_one_by_one),
                                        cmocka_unit_test(a_look_up_keeps_the_type),

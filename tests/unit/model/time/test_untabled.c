@@ -342,6 +342,41 @@ static void gradients_of_few_equal_indices(void **state)
     assert_true(cm__most_time(&h200, &forward) == 0);
 }
 
+/* Steps and probes on an H200: gather() and scatter_add() with an index that is expanded over rows. Additions follow zeros,
+   at 4.3 TB/s. */
+static void one_index_for_each_row(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } steps[] = {{"embedding forward gather:rows fp32 68,32,307200", 67e-6},
+                 {"embedding forward gather:rows fp32 24000,1000,768", 58.7e-6},
+                 {"embedding forward gather:rows bf16 4096,2048,6144", 80.5e-6},
+                 {"embedding backward gather:rows fp32 68,32,307200", 72e-6 + 9.5e-6},
+                 {"embedding backward gather:rows bf16 4096,2048,6144", 110.4e-6 + 6e-6}};
+    cm__limits h200 = limits;
+    cm__call   each = call_of("embedding forward gather fp32 68,32,307200");
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9, h200.memory_bytes_s = 4.8e12, h200.floor_s = 2e-6;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        cm__call c = call_of(steps[i].call);
+        near(cm__line_time(&h200, &c), steps[i].measured_s, 0.1);
+    }
+    assert_true(cm__line_time(&h200, &each) == 0);
+}
+
+/* Rows of the H200's table: x[:, index] of 1,048,576 indices. */
+static void columns_by_index(void **state)
+{
+    cm__limits h200 = limits;
+    cm__call   c = call_of("embedding forward index:col fp32 1048576,256,16"),
+             low = call_of("embedding forward index:col bf16 1048576,128,64");
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9;
+    near(cm__least_time(&h200, &c), 65.5e-6, 0.05);
+    near(cm__least_time(&h200, &low), 253e-6, 0.05);
+}
+
 /* Measured on an H200: 8 products of 64 x 64 x 67,584 in tf32 take 666 us in a step, and in bf16 94.7 us alone. */
 static void batched_products_of_long_rows(void **state)
 {
@@ -532,7 +567,7 @@ int main(void)
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
         cmocka_unit_test(factors_and_triangular_systems),
         cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
-        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(batched_products_of_long_rows),
+        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(columns_by_index), cmocka_unit_test(one_index_for_each_row), cmocka_unit_test(batched_products_of_long_rows),
         cmocka_unit_test(many_small_products),
         cmocka_unit_test(attention_of_many_heads),
         cmocka_unit_test(memory_delivers_the_operands), cmocka_unit_test(volumes_in_32_bits),
