@@ -307,8 +307,10 @@ static const int32_t *releases(const cm_graph *g, const bool *keep, int32_t last
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         const cm_node *n = &g->nodes[i];
         int32_t        end = -1;
-        for (int32_t o = 0; !keep[i] && o < n->n_outputs; o++)
-            if (n->outputs[o] >= 0) end = later(g, later(g, end, cm__t(g, n->outputs[o])->until), of_readers[n->outputs[o]]);
+        for (int32_t o = 0; !keep[i] && o < n->n_outputs; o++) {
+            int32_t y = n->outputs[o];
+            if (y >= 0) end = later(g, later(g, end, cm__t(g, y)->until), of_readers[y]);
+        }
         of_node[i] = end < 0 ? last : end;
         for (int32_t k = 0; !keep[i] && k < n->n_inputs; k++)
             if (n->inputs[k] >= 0) of_readers[n->inputs[k]] = later(g, of_readers[n->inputs[k]], of_node[i]);

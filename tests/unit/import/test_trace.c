@@ -83,7 +83,7 @@ static void unused_layers_run_in_forward(void **state)
 }
 
 /* The same, and the loss is the sum of exp(relu(x W)). The program releases the unused result after the ReLU, or not at
-   all. tanh(x W) and x W, which tanh does not store, live as long as the function of the product. */
+   all. tanh(x W) lives as long as the function of the product that stores it. */
 #define RELEASED(until)                                                                                                \
     TRACE("\"loss\":8,\"outputs\":[8]", T("[4,4]", "fp32", "parameter") "," T("[4,4]", "fp32", "parameter") ","        \
           T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]") "," X("[[1,0],4]") ","                                     \
@@ -98,7 +98,8 @@ static void autograd_releases_unused_results_with_the_program(void **state)
         const char *trace, *until;
     } cases[] = {{RELEASED(",\"until\":6"), "Relu"}, {RELEASED(",\"until\":7"), "Exp"}, {RELEASED(""), "ReduceSum"}};
     for (size_t i = 0; i < COUNT(cases); i++) {
-        cm_graph        *g = accepted(cases[i].trace, 0), *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+        cm_graph        *g = accepted(cases[i].trace, 0);
+        cm_graph        *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
         const cm_tensor *h = cm__t(step, only(step, "Tanh")->outputs[0]);
         assert_int_equal(h->dies, cm__t(step, only(step, cases[i].until)->outputs[0])->producer);
         cm_graph_free(step);
