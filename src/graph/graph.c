@@ -290,11 +290,39 @@ static bool stores_nothing(const cm_node *n)
     return n->op == CM_OP_ADD || n->op == CM_OP_SUB || cm__class(n) == CM_CLASS_MOVEMENT;
 }
 
+static int32_t later(const cm_graph *g, int32_t a, int32_t b)
+{
+    if (a < 0 || b < 0) return a < 0 ? b : a;
+    return cm__t(g, a)->producer >= cm__t(g, b)->producer ? a : b;
+}
+
+/* Per node that leads to no output, the tensor that is made last before autograd releases what the node stored: when
+   the program releases its result, and autograd all functions that read this (a gradient function references those of
+   its inputs, torch/csrc/autograd/function.h). `last`: of results that the program does not release in forward. */
+static const int32_t *releases(const cm_graph *g, const bool *keep, int32_t last)
+{
+    int32_t *of_node = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *of_node);
+    int32_t *of_readers = cm__alloc_unset(g->ctx, (size_t)g->n_tensors, sizeof *of_readers);
+    for (int32_t t = 0; t < g->n_tensors; t++) of_readers[t] = -1;
+    for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
+        const cm_node *n = &g->nodes[i];
+        int32_t        end = -1;
+        for (int32_t o = 0; !keep[i] && o < n->n_outputs; o++) {
+            int32_t y = n->outputs[o];
+            if (y >= 0) end = later(g, later(g, end, cm__t(g, y)->until), of_readers[y]);
+        }
+        of_node[i] = end < 0 ? last : end;
+        for (int32_t k = 0; !keep[i] && k < n->n_inputs; k++)
+            if (n->inputs[k] >= 0) of_readers[n->inputs[k]] = later(g, of_readers[n->inputs[k]], of_node[i]);
+    }
+    return of_node;
+}
+
 void cm__keep_unused(cm_graph *g)
 {
     bool *keep = nodes_to_keep(g), *work = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *work),
          *read = cm__alloc_array(g->ctx, (size_t)g->n_tensors, sizeof *read);
-    int32_t last = g->outputs[0];
+    const int32_t *release = releases(g, keep, g->outputs[0]);
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           works = !keep[i] && multiplies(n);
@@ -306,7 +334,7 @@ void cm__keep_unused(cm_graph *g)
         for (int32_t o = 0; works && o < n->n_outputs; o++)
             if (n->outputs[o] >= 0) work[n->outputs[o]] = true;
         for (int32_t k = 0; works && !stores_nothing(n) && k < n->n_inputs; k++)
-            if (n->inputs[k] >= 0) cm__hold(g, n->inputs[k], last);
+            if (n->inputs[k] >= 0) cm__hold(g, n->inputs[k], release[i]);
     }
     for (int32_t i = 0; i < g->n_nodes; i++) {
         int32_t y = !keep[i] && g->nodes[i].n_outputs ? g->nodes[i].outputs[0] : -1;

@@ -307,7 +307,7 @@ void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, 
 void cm__mark_norms(cm_graph *g);            /* fuse.c: norms written out that PyTorch computes in fp32 */
 void cm__prune(cm_graph *g);                 /* graph.c: drop nodes that lead to no output */
 /* Eager frameworks also run layers whose result nobody uses, in forward only: makes those with products outputs, and
-   holds what autograd stores of them until the first output is known. */
+   holds what autograd stores of them until the program releases the result. */
 void cm__keep_unused(cm_graph *g);
 void cm__find_roles(cm_graph *g);            /* roles.c: parameters, buffers, constants of an imported file */
 void cm__find_blocks(cm_graph *g);           /* blocks.c: repeated layers, by the parameters' names */

@@ -95,9 +95,24 @@ static const int32_t *parts(cm__trace *t, const cm__trace_op *o, int op, const i
     return cm__emit_node(t->g, op, cm__trace_name(t, o), &x, 1, attrs, 2, o->n_out)->outputs;
 }
 
+/* The only part of a split is a view of the whole; its gradient is copied (cat of one tensor in split_backward,
+   torch/csrc/autograd/FunctionsManual.cpp), as that of a slice that contains everything. */
+static void only_part(cm__trace *t, const cm__trace_op *o)
+{
+    cm_dim  start = cm__fixed(0), end = cm__fixed(INT64_MAX), axis = cm__fixed(cm__trace_int(t, o, "dim", 0)),
+            step = cm__fixed(1);
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_shape(t, 1, &start), cm__trace_shape(t, 1, &end),
+                        cm__trace_shape(t, 1, &axis), cm__trace_shape(t, 1, &step)};
+    cm__trace_made(t, o, 0, cm__emit(t->g, CM_OP_SLICE, cm__trace_name(t, o), inputs, 5, NULL, 0));
+}
+
 void cm__aten_split(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
+    if (x >= 0 && o->n_out == 1 && keeps_shape(t, o)) {
+        only_part(t, o);
+        return;
+    }
     int64_t  dim = cm__trace_int(t, o, "dim", 0), *sizes = cm__alloc_array(t->ctx, (size_t)o->n_out, sizeof *sizes);
     int32_t  axis = cm__axis(t->g, dim, x < 0 ? 0 : cm__t(t->g, x)->rank);
     for (int32_t i = 0; i < o->n_out; i++) {

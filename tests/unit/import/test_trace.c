@@ -82,6 +82,31 @@ static void unused_layers_run_in_forward(void **state)
     }
 }
 
+/* The same, and the loss is the sum of exp(relu(x W)). The program releases the unused result after the ReLU, or not at
+   all. tanh(x W) lives as long as the function of the product that stores it. */
+#define RELEASED(until)                                                                                                \
+    TRACE("\"loss\":8,\"outputs\":[8]", T("[4,4]", "fp32", "parameter") "," T("[4,4]", "fp32", "parameter") ","        \
+          T("[[1,0],4]", "fp32", "input") "," X("[[1,0],4]") "," X("[[1,0],4]") ","                                     \
+          "{\"dims\":[[1,0],4],\"dtype\":\"fp32\"" until "}," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[]"),           \
+          OP("aten::mm", "[2,0]", "[3]") "," OP("aten::tanh", "[3]", "[4]") "," OP("aten::mm", "[4,1]", "[5]") ","      \
+          OP("aten::relu", "[3]", "[6]") "," OP("aten::exp", "[6]", "[7]") "," OP("aten::sum", "[7]", "[8]"))
+
+static void autograd_releases_unused_results_with_the_program(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *trace, *until;
+    } cases[] = {{RELEASED(",\"until\":6"), "Relu"}, {RELEASED(",\"until\":7"), "Exp"}, {RELEASED(""), "ReduceSum"}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph        *g = accepted(cases[i].trace, 0);
+        cm_graph        *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+        const cm_tensor *h = cm__t(step, only(step, "Tanh")->outputs[0]);
+        assert_int_equal(h->dies, cm__t(step, only(step, cases[i].until)->outputs[0])->producer);
+        cm_graph_free(step);
+        cm_graph_free(g);
+    }
+}
+
 /* ---- a classifier ------------------------------------------------------------------------------------------------ */
 
 /* x[B, 3] by W^T of [5, 3] plus b, ReLU, cross-entropy against labels [B]; as PyTorch dispatches it. */
@@ -447,6 +472,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_classifier_is_one_linear_layer_and_its_loss), cmocka_unit_test(a_loss_after_the_outputs_is_outside),
         cmocka_unit_test(unused_layers_run_in_forward),
+        cmocka_unit_test(autograd_releases_unused_results_with_the_program),
         cmocka_unit_test(a_functions_backward_is_as_recorded),
         cmocka_unit_test(variables_keep_tensors),
         cmocka_unit_test(index_add_saves_its_source),

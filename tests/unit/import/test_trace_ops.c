@@ -432,6 +432,29 @@ static void an_operator_of_another_shape_is_opaque(void **state)
     }
 }
 
+/* Parts of complex numbers, complex numbers of neighbouring parts, and the only part of a split batch. */
+static void views_share_the_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op, *x, *y, *type;
+    } cases[] = {
+        {"aten::view_as_real", T("[[1,0],3,5]", "complex64", "activation"), X("[[1,0],3,5,2]"), "ComplexView"},
+        {"aten::view_as_complex", X("[[1,0],3,5,2]"), T("[[1,0],3,5]", "complex64", "activation"), "ComplexView"},
+        {"aten::split.Tensor", X("[[1,0],3]"), X("[[1,0],3]"), "Slice"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 TRACE("\"loss\":-1,\"outputs\":[2]", T("[[1,0],3]", "fp32", "input") ",%s,%s",
+                       OP("mine::make", "[0]", "[1]") "," OP("%s", "[1]", "[2]")), cases[i].x, cases[i].y, cases[i].op);
+        cm_graph      *g = accepted(text, 0);
+        const cm_node *n = only(g, cases[i].type);
+        assert_int_equal(cm__t(g, n->outputs[0])->storage, only(g, "Opaque")->outputs[0]);
+        cm_graph_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -445,6 +468,7 @@ int main(void)
         cmocka_unit_test(experts_share_the_rows), cmocka_unit_test(distances_are_a_product),
         cmocka_unit_test(channels_last_is_remembered),
         cmocka_unit_test(parts_are_one_split),
+        cmocka_unit_test(views_share_the_memory),
         cmocka_unit_test(a_recurrent_layer_is_one_operator),
         cmocka_unit_test(a_recurrent_layer_hands_on_its_states),
         cmocka_unit_test(a_recurrent_cell_is_two_products_and_a_kernel),
