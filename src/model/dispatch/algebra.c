@@ -57,19 +57,31 @@ static void product(const system *s, cm_poly inner)
     cm__call_product(s->d, s->node, "nt", cm__t(s->d->g, s->a)->dtype, sizes);
 }
 
+/* The kernel of a step: elementwise over a matrix, a loop over rows, or a product. `other`: of the other operand. */
+typedef struct kernel {
+    enum { ELEMENTWISE, LOOP, PRODUCT } how;
+    const char *name;
+    bool        other;
+} kernel;
+
+static const kernel kernels[] = {
+    [COPY_A] = {ELEMENTWISE, "copy", false},     [COPY_B] = {ELEMENTWISE, "copy", true},
+    [FILL_A] = {ELEMENTWISE, "fill", false},     [ADD_A] = {ELEMENTWISE, "add", false},
+    [SCALE_A] = {ELEMENTWISE, "scale", false},   [NEGATE_A] = {ELEMENTWISE, "neg", false},
+    [TRIANGLE_A] = {ELEMENTWISE, "copy", false}, [CHOLESKY] = {LOOP, "cholesky", false},
+    [LU] = {LOOP, "lu", false},                  [SUBSTITUTE_B] = {LOOP, "substitute", true},
+    [SUBSTITUTE_A] = {LOOP, "substitute", false}, [PRODUCT_B] = {PRODUCT, "", true},
+    [PRODUCT_A] = {PRODUCT, "", false},
+};
+
 static void run(const system *s, step what)
 {
-    static const char *const over_a[] = {[COPY_A] = "copy", [FILL_A] = "fill",    [ADD_A] = "add",
-                                         [SCALE_A] = "scale", [NEGATE_A] = "neg", [TRIANGLE_A] = "copy"};
-    int32_t x = s->x < 0 ? s->a : s->x;
-    if (what == COPY_B) cm__call_over(s->d, s->node, "copy", x, -1, x);
-    else if (what == CHOLESKY) loop(s, "cholesky", s->n);
-    else if (what == LU) loop(s, "lu", s->n);
-    else if (what == SUBSTITUTE_B) loop(s, "substitute", s->k);
-    else if (what == SUBSTITUTE_A) loop(s, "substitute", s->n);
-    else if (what == PRODUCT_B) product(s, s->k);
-    else if (what == PRODUCT_A) product(s, s->n);
-    else cm__call_over(s->d, s->node, over_a[what], s->a, what == ADD_A ? s->a : -1, s->a);
+    const kernel *k = &kernels[what];
+    cm_poly       columns = k->other ? s->k : s->n;
+    int32_t       x = k->other && s->x >= 0 ? s->x : s->a;
+    if (k->how == LOOP) loop(s, k->name, columns);
+    else if (k->how == PRODUCT) product(s, columns);
+    else cm__call_over(s->d, s->node, k->name, x, what == ADD_A ? s->a : -1, x);
 }
 
 /* The right-hand sides are the columns of the solution, or its rows if the matrix is on its right. */

@@ -83,7 +83,7 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor);
 bool cm__is_image(const cm__dispatch *d, int32_t tensor, bool channels_last);
 void cm__call_as_image(cm__dispatch *d, int32_t node, int32_t tensor, bool channels_last);
 
-/* rows.c: the mean that the forward reduction of a gradient is about. */
+/* reductions.c: the mean that the forward reduction of a gradient is about. */
 void cm__call_mean(cm__dispatch *d, int32_t node);
 void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along a dimension */
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);

@@ -41,7 +41,8 @@ typedef struct partition {
 /* Generated code has kernels of these, but the partitioner's list of cheap operators does not name them. */
 static const bool unlisted[CM_OPS] = {
     [CM_OP_MAX_POOL] = true, [CM_OP_AVERAGE_POOL] = true, [CM_OP_LP_POOL] = true, [CM_OP_POOL_GRAD] = true,
-    [CM_OP_CUM_SUM] = true, [CM_OP_CUM_PROD] = true, [CM_OP_CUM_LOG_SUM_EXP] = true, [CM_OP_CUMULATIVE_GRAD] = true, [CM_OP_TOP_K] = true,
+    [CM_OP_CUM_SUM] = true, [CM_OP_CUM_PROD] = true, [CM_OP_CUM_LOG_SUM_EXP] = true, [CM_OP_CUMULATIVE_GRAD] = true,
+    [CM_OP_TOP_K] = true,
     [CM_OP_CONCAT] = true, [CM_OP_PAD] = true, [CM_OP_FLIP] = true, [CM_OP_GATHER] = true, [CM_OP_GATHER_GRAD] = true,
     [CM_OP_SCATTER] = true, [CM_OP_SCATTER_ELEMENTS] = true, [CM_OP_SCATTER_ND] = true, [CM_OP_SLICE_WRITE] = true,
     [CM_OP_RESIZE] = true, [CM_OP_UPSAMPLE] = true, [CM_OP_RESIZE_GRAD] = true, [CM_OP_RESAMPLE] = true,

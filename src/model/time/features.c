@@ -4,10 +4,11 @@
 
 #include <math.h>
 #include <string.h>
+#include "model/time/folded.h"
 #include "model/time/four.h"
 #include "model/time/groups.h"
-#include "model/time/tiles.h"
 #include "model/time/recurrent.h"
+#include "model/time/tiles.h"
 
 const cm__scales *cm__scales_of(int op)
 {
@@ -26,45 +27,6 @@ static inline float about_log(float x)
 }
 
 static float log_of_size(int64_t size) { return size > 0 ? about_log((float)size) : -1; }
-
-/* ---- filters that cover a dimension ----------------------------------------------------------------------------- */
-
-/* A filter that covers one dimension of an image has one place there and sums over that dimension as it does over
-   channels. Its features are those of a convolution of images of one row, with channels times rows channels: the same
-   work, of which tables have many rows. */
-static bool covers(int64_t size, int64_t window, int64_t pad) { return window > 1 && window == size && pad == 0; }
-
-static bool covers_rows(const int64_t *sizes)
-{
-    return covers(sizes[CM__CONV_H], sizes[CM__CONV_R], sizes[CM__CONV_PAD_H]);
-}
-
-static bool covers_columns(const int64_t *sizes)
-{
-    return covers(sizes[CM__CONV_W], sizes[CM__CONV_S], sizes[CM__CONV_PAD_W]);
-}
-
-/* Changes the sizes of a convolution whose filter covers one of two dimensions; true: it did. */
-static bool fold_covered(int64_t *sizes)
-{
-    bool    rows = covers_rows(sizes);
-    int     image = rows ? CM__CONV_H : CM__CONV_W, window = rows ? CM__CONV_R : CM__CONV_S,
-        stride = rows ? CM__CONV_STRIDE_H : CM__CONV_STRIDE_W, other = rows ? CM__CONV_W : CM__CONV_H;
-    int64_t channels;
-    if (rows == covers_columns(sizes) || sizes[CM__CONV_GROUPS] > 1 || sizes[other] <= 1) return false;
-    if (__builtin_mul_overflow(sizes[CM__CONV_C], sizes[image], &channels) || channels > INT32_MAX) return false;
-    sizes[CM__CONV_C] = channels;
-    sizes[image] = sizes[window] = sizes[stride] = 1;
-    return true;
-}
-
-/* The call that features are of: the given one, or a folded one in *room. */
-static const cm__call *with_folded(const cm__call *c, cm__call *room)
-{
-    if (c->op != CM__CALL_CONV || !(covers_rows(c->sizes) || covers_columns(c->sizes))) return c;
-    *room = *c;
-    return fold_covered(room->sizes) ? room : c;
-}
 
 /* ---- alignments ------------------------------------------------------------------------------------------------- */
 
@@ -113,8 +75,9 @@ static void alignments(const cm__call *c, float *out)
    channels last and back, or take kernels with narrow loads. In fp32 it was not seen to matter. The alignment of these
    products. Folded filters, of which cuBLAS knows nothing, are not aligned; other convolutions count as aligned. */
 #define PRODUCT_AT (CM__CONV_SIZES + CM__ALIGNED - 1)
-static bool is_product(const cm__call *c, const int64_t *sizes)
+static bool is_product(const cm__call *c)
 {
+    const int64_t *sizes = c->sizes;
     return sizes[CM__CONV_R] == 1 && sizes[CM__CONV_S] == 1 && sizes[CM__CONV_STRIDE_H] == 1 &&
            sizes[CM__CONV_STRIDE_W] == 1 && sizes[CM__CONV_GROUPS] <= 1 && strncmp(c->variant, "nchw", 4) == 0 &&
            strcmp(c->dtype, "fp32") != 0;
@@ -127,13 +90,13 @@ static float alignment_of_product(const int64_t *sizes, bool folded)
     return alignment(folded ? 1 : row | sizes[CM__CONV_C]);
 }
 
-/* The algorithm of a recurrent layer is there instead of the alignment of its input, which does not matter. */
+/* The place of the alignment of a recurrent layer's input, which does not matter: the algorithm takes it. */
 #define ALGORITHM_AT (CM__RNN_SIZES + 1)
 
-/* Not of trends, which were fitted without them. */
+/* Features that separate rows of different kernels. Trends do not have them: they were fitted without. */
 static void add_kernels(const cm__call *c, bool folded, float *f)
 {
-    if (folded || (c->op == CM__CALL_CONV && is_product(c, c->sizes)))
+    if (folded || (c->op == CM__CALL_CONV && is_product(c)))
         f[PRODUCT_AT] = alignment_of_product(c->sizes, folded);
     if (c->op == CM__CALL_RNN) f[ALGORITHM_AT] = (float)cm__recurrent_kind_of(c);
 }
@@ -194,8 +157,8 @@ CM__FAST static void tiles_of_product(const cm__call *c, double cores, float *ou
     double batch = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N);
     for (int i = 0; i < CM__PRODUCT_TILES; i++) {
         double count = batch * ceil(m / tiles[i][0]) * ceil(n / tiles[i][1]);
-        bool   some = count >= 1;
-        out[i] = some ? about_log((float)(cm__filled(m, tiles[i][0]) * cm__filled(n, tiles[i][1]) * cm__waves(count, cores))) : 0;
+        double used = cm__filled(m, tiles[i][0]) * cm__filled(n, tiles[i][1]);
+        out[i] = count >= 1 ? about_log((float)(used * cm__waves(count, cores))) : 0;
     }
 }
 
@@ -323,12 +286,16 @@ static double features_of_work(const cm__call *c, const cm__limits *limits, floa
 
 int cm__work_features_at(int op) { return cm__call_kinds[op].n_sizes + CM__ALIGNED; }
 
-double cm__unscaled_features(const cm__call *given, const cm__limits *limits, float *f)
+static double unscaled(const cm__call *c, const cm__limits *limits, float *f)
 {
-    cm__call        room;
-    const cm__call *c = with_folded(given, &room);
     features_of_sizes(c, limits, f);
     return features_of_work(c, limits, f + cm__work_features_at(c->op));
+}
+
+double cm__unscaled_features(const cm__call *given, const cm__limits *limits, float *f)
+{
+    cm__call room;
+    return unscaled(cm__with_folded(given, &room), limits, f);
 }
 
 /* Features are padded with zeros, so that whole groups of four can be divided. */
@@ -347,8 +314,8 @@ static void divide_by_scales(int op, float *f)
 double cm__features(const cm__call *given, const cm__limits *limits, float *f)
 {
     cm__call        room;
-    const cm__call *c = with_folded(given, &room);
-    double          roofline_s = cm__unscaled_features(c, limits, f);
+    const cm__call *c = cm__with_folded(given, &room);
+    double          roofline_s = unscaled(c, limits, f);
     add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
     return roofline_s;
@@ -358,7 +325,7 @@ void cm__features_beside_work(const cm__call *given, const cm__limits *limits, c
                               float *f)
 {
     cm__call        room;
-    const cm__call *c = with_folded(given, &room);
+    const cm__call *c = cm__with_folded(given, &room);
     float          *of_work = f + cm__work_features_at(c->op);
     features_of_sizes(c, limits, f);
     for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = 0;
@@ -415,22 +382,22 @@ static void alignments_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], c
     }
 }
 
-static void sizes_of_row(int32_t sizes[][CM__BLOCK], int row, int64_t to[CM__CONV_SIZES])
+static void read_row(cm__call *c, int32_t sizes[][CM__BLOCK], int row)
 {
-    for (int i = 0; i < CM__CONV_SIZES; i++) to[i] = sizes[i][row];
+    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) c->sizes[i] = sizes[i][row];
 }
 
-/* As fold_covered(), for all rows. */
-static void fold_block(int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
+/* As cm__fold_covered(), for all rows, of which few have such filters. */
+static void fold_block(const cm__call *like, int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
 {
-    int64_t one[CM__CONV_SIZES];
+    cm__call c = *like;
     for (int r = 0; r < CM__BLOCK; r++) {
-        bool rows = sizes[CM__CONV_R][r] > 1 && sizes[CM__CONV_R][r] == sizes[CM__CONV_H][r],
-             columns = sizes[CM__CONV_S][r] > 1 && sizes[CM__CONV_S][r] == sizes[CM__CONV_W][r];
+        bool rows = cm__covers(sizes[CM__CONV_H][r], sizes[CM__CONV_R][r], 0),
+             columns = cm__covers(sizes[CM__CONV_W][r], sizes[CM__CONV_S][r], 0);
         if (!rows && !columns) continue;
-        sizes_of_row(sizes, r, one);
-        folded[r] = fold_covered(one);
-        for (int i = 0; i < CM__CONV_SIZES; i++) sizes[i][r] = (int32_t)one[i];
+        read_row(&c, sizes, r);
+        folded[r] = cm__fold_covered(c.sizes);
+        for (int i = 0; i < CM__CONV_SIZES && folded[r]; i++) sizes[i][r] = (int32_t)c.sizes[i];
     }
 }
 
@@ -438,20 +405,20 @@ static void fold_block(int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
 static void products_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const bool folded[CM__BLOCK],
                               const float *scales, float *out)
 {
-    int64_t one[CM__CONV_SIZES];
+    cm__call c = *like;
     for (int r = 0; r < CM__BLOCK; r++) {
         if (!folded[r] && (sizes[CM__CONV_R][r] != 1 || sizes[CM__CONV_S][r] != 1)) continue;
-        sizes_of_row(sizes, r, one);
-        if (folded[r] || is_product(like, one))
-            out[PRODUCT_AT * CM__BLOCK + r] = alignment_of_product(one, folded[r]) / scales[PRODUCT_AT];
+        read_row(&c, sizes, r);
+        if (folded[r] || is_product(&c))
+            out[PRODUCT_AT * CM__BLOCK + r] = alignment_of_product(c.sizes, folded[r]) / scales[PRODUCT_AT];
     }
 }
 
 static void algorithms_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const float *scales, float *out)
 {
     cm__call c = *like;
-    for (int r = 0; r < CM__BLOCK && c.op == CM__CALL_RNN; r++) {
-        for (int i = 0; i < CM__RNN_SIZES; i++) c.sizes[i] = sizes[i][r];
+    for (int r = 0; r < CM__BLOCK; r++) {
+        read_row(&c, sizes, r);
         out[ALGORITHM_AT * CM__BLOCK + r] = (float)cm__recurrent_kind_of(&c) / scales[ALGORITHM_AT];
     }
 }
@@ -468,7 +435,7 @@ static void groups_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], co
     if (c.op == CM__CALL_CONV) memset(out + COUNT_AT * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
     for (int r = 0; r < CM__BLOCK && at; r++) {
         if (sizes[at][r] <= 1) continue;
-        for (int i = 0; i < cm__call_kinds[c.op].n_sizes; i++) c.sizes[i] = sizes[i][r];
+        read_row(&c, sizes, r);
         for (int i = features_of_groups(&c, limits, found); i-- > 0;)
             out[found[i].place * CM__BLOCK + r] = found[i].value / scales[found[i].place];
     }
@@ -478,10 +445,10 @@ static void further_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], c
                              const float *scales, float *out)
 {
     cm__call c = *like;
-    int      n = cm__call_kinds[c.op].n_sizes, count = further[c.op].count;
+    int      count = further[c.op].count;
     float    made[CM__FEATURES];
     for (int r = 0; r < CM__BLOCK && further[c.op].make; r++) {
-        for (int i = 0; i < n; i++) c.sizes[i] = sizes[i][r];
+        read_row(&c, sizes, r);
         further[c.op].make(&c, fmax(1, limits->cores), made);
         for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scales[f];
     }
@@ -495,7 +462,7 @@ void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const 
     float *of_work = to + at_work * CM__BLOCK, scales[CM__FEATURES];
     bool   folded[CM__BLOCK] = {false};
     find_scales(c->op, scales);
-    if (c->op == CM__CALL_CONV) fold_block(sizes, folded);
+    if (c->op == CM__CALL_CONV) fold_block(c, sizes, folded);
     for (int i = 0; i < n; i++) logs_of_block(sizes[i], scales[i], to + i * CM__BLOCK);
     alignments_of_block(c, sizes, scales + n, to + n * CM__BLOCK);
     for (int f = 0; f < CM__WORK_FEATURES; f++)
@@ -504,6 +471,6 @@ void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const 
     further_of_block(c, sizes, limits, scales + at_work + CM__WORK_FEATURES, of_work + CM__WORK_FEATURES * CM__BLOCK);
     if (c->op == CM__CALL_CONV) products_of_block(c, sizes, folded, scales, to);
     groups_of_block(c, sizes, limits, scales, to);
-    algorithms_of_block(c, sizes, scales, to);
+    if (c->op == CM__CALL_RNN) algorithms_of_block(c, sizes, scales, to);
     memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

@@ -129,59 +129,6 @@ static void transposed_operands_are_copied_by_generated_code(void **state)
              "elementwise forward fused fp32 1,512", "gemm forward nt fp32 1,64,8,8");
 }
 
-static bool trains_in_nhwc(const char *net)
-{
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_load_options load = {.fuse = CM_FUSE_ALL};
-    cm_graph       *forward = cm__import_net(ctx, "test", net, strlen(net), &load);
-    cm__finish(forward, CM_FUSE_ALL);
-    cm_graph *step = step_of(forward, CM_PRECISION_FP32, false);
-    bool      nhwc = cm__compiler_prefers_nhwc(step);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
-    return nhwc;
-}
-
-/* One convolution among 300 operators: images stay as they are. The convolution, its weight and bias, the flattening and
-   the linear layer with its two are 7. */
-static void rare_convolutions_change_nothing(void **state)
-{
-    (void)state;
-    char net[8192], *to = net;
-    for (int more = 0; more < 2; more++) {
-        to = net + sprintf(net, "input x 64 4 4\nconv 128 1\n");
-        for (int i = 0; i < 290 + 10 * more; i++) to += sprintf(to, "relu\n");
-        sprintf(to, "flatten\nlinear 4\n");
-        assert_int_equal(trains_in_nhwc(net), !more);
-    }
-}
-
-/* 128 channels: Inductor makes the images of a training step channels-last. With at most 64 it does not, nor with a filter
-   that halves them or with groups of several channels; depthwise ones are no obstacle. */
-static void training_becomes_channels_last(void **state)
-{
-    (void)state;
-    assert_true(trains_in_nhwc("input x 64 4 4\nconv 128 1\nflatten\nlinear 4\n"));
-    assert_false(trains_in_nhwc("input x 64 4 4\nconv 64 1\nflatten\nlinear 4\n"));
-    assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 64 3 pad=1\nflatten\nlinear 4\n"));
-    assert_false(trains_in_nhwc("input x 64 4 4\nconv 128 1\nconv 32 1\nconv 16 3 pad=1\nflatten\nlinear 4\n"));
-    assert_true(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 3 pad=1 groups=128\nflatten\nlinear 4\n"));
-    assert_false(trains_in_nhwc("input x 128 4 4\nconv 128 1\nconv 128 1 groups=2\nflatten\nlinear 4\n"));
-}
-
-/* Inference: only groups of several channels are faster in channels-first. */
-static void convolutions_become_channels_last(void **state)
-{
-    (void)state;
-    COMPILED("input x 64 4 4\nconv 64 1 bias=off\n", 2, "conv forward nhwc fp32 2,64,64,4,4,1,1,1,1,0,0,1,1,1");
-    COMPILED("input x 128 4 4\nconv 64 3 pad=1 bias=off\n", 2, "conv forward nhwc fp32 2,128,64,4,4,3,3,1,1,1,1,1,1,1");
-    COMPILED("input x 128 4 4\nconv 128 1 groups=2 bias=off\n", 2,
-             "conv forward nchw fp32 2,128,128,4,4,1,1,1,1,0,0,1,1,2");
-    COMPILED("input x 128 4 4\nconv 128 3 pad=1 groups=128 bias=off\n", 2, /* depthwise */
-             "conv forward nhwc fp32 2,128,128,4,4,3,3,1,1,1,1,1,1,128");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
@@ -193,9 +140,6 @@ int main(void)
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
                                        cmocka_unit_test(neighbours_that_read_the_same_are_one_kernel),
-                                       cmocka_unit_test(transposed_operands_are_copied_by_generated_code),
-                                       cmocka_unit_test(rare_convolutions_change_nothing),
-                                       cmocka_unit_test(training_becomes_channels_last),
-                                       cmocka_unit_test(convolutions_become_channels_last)};
+                                       cmocka_unit_test(transposed_operands_are_copied_by_generated_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
