@@ -73,8 +73,7 @@ static void what_is_not_compiled_is_not_padded(void **state)
 }
 
 /* Inductor adds the bias where the result is read, in 32 bits and if only elementwise operators read it: not the result
-   of the model, and not in 16 bits. There a number read or written counts as 2.4 bytes of a copy (access_bytes), so that
-   2 x 64 of them are 38 elements of 8 bytes. */
+   of the model, and not in 16 bits. There the call has the type and the count of the 64 numbers that are moved. */
 static void a_compiler_adds_biases_later(void **state)
 {
     (void)state;
@@ -83,7 +82,7 @@ static void a_compiler_adds_biases_later(void **state)
              CALLS("gemm forward nt fp32 1,4,16,16", "elementwise forward fused fp32 1,64",
                    "gemm forward nt-bias fp32 1,4,8,16"));
     calls_by(CM_RUNTIME_TORCH_COMPILE, net, CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 4,
-             CALLS("gemm forward nt-bias bf16 1,4,16,16", "elementwise forward fused fp32 1,38",
+             CALLS("gemm forward nt-bias bf16 1,4,16,16", "elementwise forward fused bf16 1,64",
                    "gemm forward nt-bias bf16 1,4,8,16"));
 }
 
