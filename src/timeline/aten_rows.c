@@ -118,7 +118,7 @@ void cm__traced_reduce(cm__traced_op *a)
         if (dim < first) first = dim;
         if (dim > last) last = dim;
     }
-    if (last < first) first = 0, last = x->rank - 1;
+    if (last < first) first = 0, last = x->rank - 1; /* -1 of a number without dimensions */
     /* all dimensions but the channels of an image: a convolution's bias */
     bool        image = x->rank == 4 && first == 0 && last == 3 && strchr(cm__traced_word(a, 1), ',') != NULL;
     bool        last_channels = cm__traced_channels_last(x);
@@ -126,7 +126,7 @@ void cm__traced_reduce(cm__traced_op *a)
     cm__call   *c = cm__traced_call(a, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, x->type);
     int64_t     outer = cm__traced_product(x->dims, (int32_t)first),
             reduced = cm__traced_product(x->dims + first, (int32_t)(last - first + 1)),
-            inner = cm__traced_product(x->dims + last + 1, (int32_t)(x->rank - last - 1));
+            inner = cm__traced_product(x->dims + (last + 1), (int32_t)(x->rank - last - 1));
     if (image) {
         int64_t pixels = x->dims[2] * x->dims[3];
         outer = last_channels ? 1 : x->dims[0];
