@@ -23,7 +23,7 @@ import fit_transfer
 import forward_steps
 import internal
 
-NOT_FITTED = ("none", "other", "pool", "elementwise:strided")  # small: errors of other kinds would reach them
+NOT_FITTED = ("none", "other", "pool", "elementwise:strided")  # they take so little time that they would only absorb the errors of others
 LEAST_SHARE = 0.005  # of the time of the steps: kinds below it are not fitted
 SOURCE = {"title": "Eager and compiled forward steps of networks of timm in AMP, PyTorch 2.4 and 2.9",
           "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_forward.py", "date": "2025"}

@@ -3,8 +3,8 @@
  * algebra.c - kernel calls of factorisations and solutions of linear systems.
  *
  * The kernels of a gradient follow torch/csrc/autograd/FunctionsManual.cpp (cholesky_backward,
- * linalg_solve_triangular_backward and others), without those of a few numbers. The matrix A has n x n numbers, the other
- * operand n x k.
+ * linalg_solve_triangular_backward and others). Kernels that touch only a few numbers are not counted. The matrix A is
+ * n x n, the other operand n x k.
  */
 #include "model/dispatch/rules.h"
 

@@ -100,8 +100,8 @@ static bool is_index_of_rows(cm__dispatch *d, int32_t index, int32_t axis)
 
 #define VECTOR_BYTES 16 /* that a thread copies at once (vectorized_gather_kernel in ATen/native/cuda/IndexKernelUtils.cu) */
 
-/* True: PyTorch's gather() copies whole rows, as an embedding does: the index is expanded over all dimensions after the
-   first, which it indexes, and rows are contiguous and aligned. */
+/* Whether gather() copies whole rows, as an embedding does. PyTorch does so if the index selects along the first
+   dimension and is the same for all numbers of a row (expanded), and if rows are contiguous and aligned. */
 static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, const char *dtype)
 {
     const cm_tensor *x = cm__t(d->g, table), *t = cm__t(d->g, index);

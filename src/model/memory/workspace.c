@@ -101,7 +101,8 @@ static cm__temporary product_grad(const cm_footprint *f, const cm_node *n)
                                                  cm__poly_scale(counts, integer))};
 }
 
-/* A number for each pair and coordinate; for the second points also the incoming gradient and the distances, turned. */
+/* The gradient of distances is first computed for each pair of points and each coordinate, and then summed. For the
+   second points, transposed copies of the incoming gradient and of the distances are needed as well. */
 static cm__temporary distances(const cm_footprint *f, const cm_node *n)
 {
     const cm_tensor *x = cm__in(f->step, n, 1), *far = cm__in(f->step, n, 3);

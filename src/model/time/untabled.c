@@ -338,12 +338,11 @@ static double filters_time(const cm__limits *l, const cm__call *c)
 }
 
 /* A single warp adds up so few places before the next block can start that nothing else takes time. */
-#define PLACES_FREE 196
 static bool only_starts(const cm__call *c)
 {
     double flop, bytes;
     cm__call_work(c, &flop, &bytes);
-    return c->sizes[CM__CONV_N] == 1 && flop <= 2 * PLACES_FREE * numbers_of_filters(c);
+    return c->sizes[CM__CONV_N] == 1 && flop <= 2 * cm__time_factors.filter_block_places * numbers_of_filters(c);
 }
 
 /* Indices are computed and sorted, the result is filled with zeros, and a kernel reads gradients, and reads and writes

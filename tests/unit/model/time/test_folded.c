@@ -27,7 +27,7 @@ static void covered_rows(void **state)
     assert_int_equal(c->sizes[CM__CONV_STRIDE_H], 1);
     assert_int_equal(c->sizes[CM__CONV_W], 30);
     assert_int_equal(c->sizes[CM__CONV_S], 5);
-    assert_ptr_equal(cm__with_folded(c, &(cm__call){0}), c); /* once */
+    assert_ptr_equal(cm__with_folded(c, &(cm__call){0}), c); /* a folded call is not folded again */
 }
 
 static void covered_columns(void **state)
