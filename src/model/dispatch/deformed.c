@@ -72,6 +72,14 @@ static void places(const deformed *s)
     reduction(s, "deform_places", threads, cm__poly_const(channels), cm__poly_const(1));
 }
 
+/* A thread for each channel and place copies a window. */
+static void columns(const deformed *s)
+{
+    cm_poly area = cm__poly_product(s->w->dims + 2, 2);
+    double  numbers = cm__poly_at(&area, 1);
+    reduction(s, "deform_columns", cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1), area, cm__poly_const(1));
+}
+
 static void forward_calls(const deformed *s, cm_poly pixels)
 {
     cm_poly per_filter = cm__poly_scale(s->filters, 1.0 / (double)s->groups);
@@ -80,7 +88,7 @@ static void forward_calls(const deformed *s, cm_poly pixels)
     fill(s, results);
     fill(s, results);
     fill(s, s->columns);
-    over(s, "deform_columns", cm__poly_const(1), s->columns);
+    columns(s);
     products(s, "nn", per_filter, pixels, s->window);
     over(s, "copy:part", planes, s->pixels);
     over(s, "add:col", planes, s->pixels);
@@ -100,7 +108,7 @@ static void backward_calls(const deformed *s, cm_poly pixels)
     over(s, "deform_image", cm__poly_const(1), s->columns);
     fill_like(s, CM__DEFORMED_FILTERS);
     over(s, "copy:part", planes, s->pixels);
-    over(s, "deform_columns", cm__poly_const(1), s->columns);
+    columns(s);
     products(s, "nt", per_filter, s->window, pixels);
     reduction(s, "sum:nchw", s->images, s->filters, s->pixels);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
-   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer, deformed convolutions. */
+   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer. */
 #include "model/time/untabled.h"
 
 #include <math.h>
 #include <string.h>
 #include "model/time/factors.h"
 #include "model/time/groups.h"
+#include "model/time/places.h"
 #include "model/time/transfer.h"
 
 bool cm__is_vector_product(const cm__call *c)
@@ -115,9 +116,15 @@ static double rows_gathered_time(const cm__limits *l, const cm__call *c)
     return least_s + (adds ? l->floor_s + table / (f->reached_bandwidth * l->memory_bytes_s) : 0);
 }
 
+static bool samples(const cm__limits *l, const cm__call *c)
+{
+    return c->op == CM__CALL_RESIZE && strcmp(c->variant, "sample:nchw") == 0 && l->clock_hz > 0;
+}
+
 double cm__line_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
+    if (samples(l, c) && !cm__samples_wait(c)) return cm__samples_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather:rows") == 0 && l->clock_hz > 0 && l->memory_bytes_s > 0)
         return rows_gathered_time(l, c);
     if (c->op != CM__CALL_RESIZE || strcmp(c->variant, "linear1d:nchw") != 0 || l->clock_hz <= 0) return 0;
@@ -209,18 +216,6 @@ static double short_rows_time(const cm__limits *l, const cm__call *c)
 
 #define SCAN_THREADS 512 /* of a block, each of which scans two numbers at a time */
 
-#define PLACE_THREADS 512. /* of a block */
-
-/* Gradients of the places of a deformed convolution (deformable_col2im_coord_kernel in torchvision/csrc/ops/cuda/
-   deform_conv2d_kernel.cu): a thread for each coordinate loops over channels. The blocks of a multiprocessor take turns. */
-static double places_time(const cm__limits *l, const cm__call *c)
-{
-    const cm__factors *f = &cm__time_factors;
-    double blocks = ceil(ceil(cm__size(c, CM__REDUCE_OUTER) / PLACE_THREADS) / l->cores);
-    double cycles = fmax(f->deform_place_loop_cycles, blocks * PLACE_THREADS * f->deform_place_cycles);
-    return cm__size(c, CM__REDUCE_REDUCE) * cycles / l->clock_hz;
-}
-
 /* PyTorch gives a whole block to each row if there are more than 512 rows per number of a row (scan_cycles in
    data/factors.tsv). Both sizes are rounded up to powers of two. */
 static double scan_time(const cm__limits *l, const cm__call *c)
@@ -232,7 +227,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     double solved_s = algebra_time(l, c);
     if (solved_s > 0) return solved_s;
     if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
-    if (strcmp(c->variant, "deform_places") == 0) return places_time(l, c);
+    if (strncmp(c->variant, "deform", 6) == 0) return cm__deformed_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
@@ -241,11 +236,14 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
 }
 
+#define NARROW_ROWS 16 /* of the result, for which cuBLAS has a kernel (gemmSN_TN) if sums run along rows in memory */
+
 /* Cycles per inner index of a tile of a product. */
 static double inner_cycles(const cm__call *c)
 {
     bool by_columns = c->variant[0] == 't'; /* the left operand */
-    if (strcmp(c->dtype, "fp32") == 0) return cm__time_factors.inner_cycles_fp32;
+    bool narrow = c->sizes[CM__GEMM_M] <= NARROW_ROWS && strcmp(c->variant, "nt") == 0;
+    if (strcmp(c->dtype, "fp32") == 0) return narrow ? cm__time_factors.inner_cycles_narrow : cm__time_factors.inner_cycles_fp32;
     if (strcmp(c->dtype, "tf32") == 0)
         return by_columns ? cm__time_factors.inner_cycles_tf32 : cm__time_factors.inner_cycles_tf32_rows;
     bool aligned = c->sizes[CM__GEMM_N] % 8 == 0 && c->sizes[by_columns ? CM__GEMM_M : CM__GEMM_K] % 8 == 0;
@@ -387,7 +385,7 @@ static double across_cycles(const cm__call *c)
         const char *variant;
         double      cycles;
     } rows[] = {{"unfold_grad", f->unfold_cycles}, {"shuffle", f->shuffle_cycles},
-                {"deform_columns", f->deform_cycles}, {"deform_image", f->deform_add_cycles}};
+                {"deform_image", f->deform_add_cycles}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(c->variant, rows[i].variant) == 0) return rows[i].cycles;
     return 0;
@@ -437,6 +435,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (starts_blocks(l, c)) return filters_time(l, c);
+    if (samples(l, c)) return cm__samples_wait(c) ? cm__samples_time(l, c) : 0;
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
     if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
