@@ -19,6 +19,7 @@ typedef struct cm__factors {
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
     double sample_cycles, sample_loop_cycles, sample_add_cycles, sample_add_cycles_low, sample_add_loop_cycles,
         sample_add_loop_cycles_low;
+    double pool3d_cycles, pool3d_cycles_average, pool3d_cycles_maximum, pool3d_window_cycles, pool3d_window_cycles_add;
     double deform_cycles, deform_thread_cycles, deform_add_cycles, deform_place_cycles, deform_place_loop_cycles;
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;
     double row_gather_cycles, row_add_cycles_low, index_read_cycles;

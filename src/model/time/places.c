@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.c - samples of images, and deformed convolutions: how long threads loop over channels or windows. */
+/* places.c - samples of images, deformed convolutions, pools of volumes: how long threads loop over channels or windows. */
 #include "model/time/places.h"
 
 #include <math.h>
@@ -53,4 +53,24 @@ static double places_time(const cm__limits *l, const cm__call *c)
 double cm__deformed_time(const cm__limits *l, const cm__call *c)
 {
     return (strcmp(c->variant, "deform_columns") == 0 ? columns_time : places_time)(l, c);
+}
+
+/* Pools of volumes: cycles of a thread, and of each number of its window. */
+double cm__volume_pool_time(const cm__limits *l, const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    const struct {
+        const char *variant;
+        double      thread, number;
+    } rows[] = {{"max_pool3d", f->pool3d_cycles, f->pool3d_window_cycles},
+                {"avg_pool3d", f->pool3d_cycles_average, f->pool3d_window_cycles},
+                {"max_pool3d_grad", f->pool3d_cycles_maximum, 0},
+                {"avg_pool3d_grad", f->pool3d_cycles, f->pool3d_window_cycles},
+                {"avg_pool3d_add", f->pool3d_cycles, f->pool3d_window_cycles_add}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(c->variant, rows[i].variant) != 0) continue;
+        double cycles = rows[i].thread + cm__size(c, CM__REDUCE_REDUCE) * rows[i].number;
+        return l->floor_s + cm__size(c, CM__REDUCE_OUTER) * cycles / (l->cores * l->clock_hz);
+    }
+    return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* places.h - kernels that read and write images at places that other tensors give. */
+/* places.h - kernels that read and write images at places that other tensors give, and pools of volumes. */
 #ifndef CM_MODEL_PLACES_H
 #define CM_MODEL_PLACES_H
 
@@ -11,5 +11,7 @@ double cm__samples_time(const cm__limits *limits, const cm__call *call);
 bool   cm__samples_wait(const cm__call *call);
 /* The columns of a deformed convolution, or the gradient of its places. */
 double cm__deformed_time(const cm__limits *limits, const cm__call *call);
+/* Pools of volumes; 0: another call. */
+double cm__volume_pool_time(const cm__limits *limits, const cm__call *call);
 
 #endif

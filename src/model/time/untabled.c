@@ -228,6 +228,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (solved_s > 0) return solved_s;
     if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
     if (strncmp(c->variant, "deform", 6) == 0) return cm__deformed_time(l, c);
+    if (strstr(c->variant, "_pool3d")) return cm__volume_pool_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)

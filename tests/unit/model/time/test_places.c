@@ -49,8 +49,29 @@ static void samples_of_neighbours(void **state)
     assert_true(!cm__samples_wait(&dense)); /* it only reads */
 }
 
+/* A million threads, and windows of 8 */
+static void pools_of_volumes(void **state)
+{
+    static const struct {
+        const char *call;
+        double      cycles;
+    } cases[] = {{"reduce forward max_pool3d bf16 1000000,8,1", 3.14 + 8 * 0.12},
+                 {"reduce forward avg_pool3d fp32 1000000,8,1", 4.0 + 8 * 0.12},
+                 {"reduce forward max_pool3d_grad fp32 1000000,1,1", 4.1},
+                 {"reduce forward avg_pool3d_grad fp32 1000000,8,1", 3.14 + 8 * 0.12},
+                 {"reduce forward avg_pool3d_add fp32 1000000,8,1", 3.14 + 8 * 0.41}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__call c = call_of(cases[i].call);
+        near(cm__volume_pool_time(&limits, &c), 1e6 * cases[i].cycles / 100e9, 1e-9);
+    }
+    cm__call sum = call_of("reduce forward sum fp32 1000000,8,1");
+    assert_true(cm__volume_pool_time(&limits, &sum) == 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(places_of_deformed_filters), cmocka_unit_test(samples_of_neighbours)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(places_of_deformed_filters), cmocka_unit_test(samples_of_neighbours),
+                                       cmocka_unit_test(pools_of_volumes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
