@@ -227,7 +227,7 @@ def low_rank_keys():
     return Net(), lambda b: words(b, 1024), "own"
 
 
-def sorted_experts():
+def capped_experts():
     """A language model of 16 experts: tokens are sorted by expert, cut to a capacity, and added back by index."""
     class Experts(nn.Module):
         def __init__(self, c, inner, experts, chosen):
@@ -386,8 +386,8 @@ def shifted_tokens():
 
 
 NETWORKS = {f.__name__: f for f in (sloped_novels, windows_with_sinks, random_features, retained_chunks, low_rank_keys,
-                                    sorted_experts, hashed_neighbours, shifted_tokens)}
+                                    capped_experts, hashed_neighbours, shifted_tokens)}
 STEPS = {"sloped_novels": ("amp-bf16", 4, "nchw", "adamw"), "windows_with_sinks": ("amp-bf16", 4, "nchw", "adamw"),
          "random_features": ("tf32", 4, "nchw", "adam"), "retained_chunks": ("amp-fp16", 6, "nchw", "adamw"),
-         "low_rank_keys": ("amp-bf16", 6, "nchw", "adamw"), "sorted_experts": ("amp-bf16", 12, "nchw", "adamw"),
+         "low_rank_keys": ("amp-bf16", 6, "nchw", "adamw"), "capped_experts": ("amp-bf16", 12, "nchw", "adamw"),
          "hashed_neighbours": ("tf32", 4, "nchw", "adam"), "shifted_tokens": ("amp-bf16", 8, "nchw", "adamw")}

@@ -162,7 +162,7 @@ def continuous_flow():
     return Net(), lambda b: torch.zeros(b, 43), "own"
 
 
-def invertible_faces():
+def factored_faces():
     """Faces by a flow that runs both ways: normed channels, mixing by triangular factors, halves that scale halves."""
     class Step(nn.Module):
         def __init__(self, c, inner):
@@ -318,9 +318,9 @@ def doubtful_weights():
     return Net(), lambda b: (torch.zeros(b, 180), torch.zeros(b, 4)), "own"
 
 
-NETWORKS = {f.__name__: f for f in (lid_and_cavity, branches_and_trunk, learned_lagrangian, continuous_flow, invertible_faces,
+NETWORKS = {f.__name__: f for f in (lid_and_cavity, branches_and_trunk, learned_lagrangian, continuous_flow, factored_faces,
                                     turning_memory, induced_processes, doubtful_weights)}
 STEPS = {"lid_and_cavity": ("fp32", 8, "nchw", "adam"), "branches_and_trunk": ("tf32", 16, "nchw", "adam"),
          "learned_lagrangian": ("fp32", 8, "nchw", "adamw"), "continuous_flow": ("fp32", 1024, "nchw", "adam"),
-         "invertible_faces": ("tf32", 48, "nchw", "adam"), "turning_memory": ("fp32", 128, "nchw", "adam"),
+         "factored_faces": ("tf32", 48, "nchw", "adam"), "turning_memory": ("fp32", 128, "nchw", "adam"),
          "induced_processes": ("fp32", 512, "nchw", "adam"), "doubtful_weights": ("tf32", 2048, "nchw", "sgd")}

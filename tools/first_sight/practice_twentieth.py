@@ -145,7 +145,7 @@ def clipped_players():
 
 
 def learned_starts():
-    """New letters from few: three inner steps of the weights are taken for each task, and their course is learned."""
+    """New letters from few: two inner steps of the weights are taken for each task, and their course is learned."""
     class Four(nn.Module):
         def __init__(self, c=32, ways=5):
             super().__init__()
@@ -156,7 +156,7 @@ def learned_starts():
             return self.f(x)
 
     class Net(nn.Module):
-        def __init__(self, ways=5, steps=3, tasks=4):
+        def __init__(self, ways=5, steps=2, tasks=4):
             super().__init__()
             self.body, self.steps, self.tasks, self.ways = Four(), steps, tasks, ways
             names = [n for n, _ in self.body.named_parameters()]
@@ -202,7 +202,8 @@ def straight_critic():
         def __init__(self, c=64, code=128):
             super().__init__()
             self.code, self.enter = code, nn.Linear(code, 4 * c * 16)
-            self.make = nn.Sequential(nn.Unflatten(1, (4 * c, 4, 4)), Up(4 * c, 4 * c), Up(4 * c, 2 * c), Up(2 * c, c), nn.ReLU(), nn.Conv2d(c, 3, 3, padding=1), nn.Tanh())
+            self.make = nn.Sequential(nn.Unflatten(1, (4 * c, 4, 4)), Up(4 * c, 4 * c), Up(4 * c, 2 * c), Up(2 * c, c), nn.ReLU(),
+                                      nn.Conv2d(c, 3, 3, padding=1), nn.Tanh())
             self.judge = nn.Sequential(nn.Conv2d(3, c, 3, padding=1), Down(c, 2 * c), Down(2 * c, 4 * c), Down(4 * c, 4 * c), nn.LeakyReLU(0.2),
                                        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4 * c, 1))
 
@@ -253,7 +254,7 @@ def addressed_memory():
                 if t >= n:
                     found.append(self.out(torch.cat([h[0], read], -1)))
             return Result(F.binary_cross_entropy_with_logits(torch.stack(found, 1), (wanted > 0).float()))
-    return Net(), lambda b: (torch.zeros(b, 16, 12), torch.zeros(b, 16, 12)), "own"
+    return Net(), lambda b: (torch.zeros(b, 10, 12), torch.zeros(b, 10, 12)), "own"
 
 
 def listened_letters():
