@@ -271,7 +271,7 @@ def broadcast_words():
 
         def forward(self, x):
             b, c, f, t = x.shape
-            return self.norm(x.reshape(b, c * self.groups, f // self.groups, t)).view(b, c, f, t)
+            return self.norm(x.reshape(b, c * self.groups, f // self.groups, t)).reshape(b, c, f, t)
 
     class Block(nn.Module):
         def __init__(self, a, b, stride, dilation):
