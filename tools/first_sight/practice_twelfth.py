@@ -132,7 +132,7 @@ def straight_paths():
     return Net(), lambda b: (torch.zeros(b, 4, 32, 32), torch.zeros(b, 1, dtype=torch.int64)), "own"
 
 
-def spline_flow():
+def jet_splines():
     """Chances of jets: couplings whose halves go through monotone splines with eight knots, and linear mixes by triangles."""
     class Layer(nn.Module):
         def __init__(self, d, hidden, knots=8):
@@ -472,9 +472,9 @@ def drawn_films():
     return Net(), lambda b: (torch.zeros(b, 3, 8, 64, 64), torch.zeros(b, 512)), "own"
 
 
-NETWORKS = {f.__name__: f for f in (kept_magnitudes, straight_paths, spline_flow, hinged_animals, coded_textures, seen_before,
+NETWORKS = {f.__name__: f for f in (kept_magnitudes, straight_paths, jet_splines, hinged_animals, coded_textures, seen_before,
                                     ladder_codes, drawn_films)}
 STEPS = {"kept_magnitudes": ("amp-fp16", 16, "nhwc", "adam"), "straight_paths": ("amp-bf16", 32, "nchw", "adamw"),
-         "spline_flow": ("fp32", 2048, "nchw", "adam"), "hinged_animals": ("tf32", 32, "nchw", "adam"),
+         "jet_splines": ("fp32", 2048, "nchw", "adam"), "hinged_animals": ("tf32", 32, "nchw", "adam"),
          "coded_textures": ("amp-bf16", 8, "nchw", "adam"), "seen_before": ("tf32", 16, "nchw", "adam"),
          "ladder_codes": ("amp-fp16", 24, "nhwc", "adamw"), "drawn_films": ("amp-bf16", 4, "nchw", "adam")}
