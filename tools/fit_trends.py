@@ -5,7 +5,7 @@
 A trend is the mean of NETWORKS small networks with two hidden layers. It is fitted to log(time / roofline time) of all rows
 of a call, with Huber's loss, so that single slow kernels do not bend it. Before the fit, the program prints the error of
 networks that were fitted to four fifths of the sizes on the others: sizes are left out in all passes and types at once.
-Weights are stored as small integers, with a scale for each input of a layer.
+Weights are stored as bytes, with a scale for each input of a layer.
 Needs PyTorch; the seed makes the result the same on one machine.
 """
 import json
@@ -24,8 +24,8 @@ import internal
 
 PATH = pathlib.Path(__file__).resolve().parent.parent / "data/trends.json"
 NETWORKS, LEAST_STEPS, DECAY, HUBER, FOLDS = 3, 1500, 1e-3, 0.3, 5
-MOST = 63       # weights are integers of -MOST to MOST: 7 bits, so that they compress to less than bytes
-DAMPING = 1e-3  # of the inputs' squares, where rounding errors are passed on
+MOST = 100      # the largest weight of a layer as an integer; most are much smaller and compress well
+DAMPING = 1e-3  # of the inputs' variances, where rounding errors are passed on
 USUAL = dict(hidden=48, batch=256, passes=150, rate=4e-3)
 SIZES = {"conv": dict(hidden=96, batch=1024, passes=80, rate=6e-3), "conv3d": dict(hidden=96, batch=512, passes=100, rate=5e-3)}
 # hidden: a multiple of CM__TREND_TOGETHER; more for calls whose sizes decide among many kernels
@@ -81,28 +81,29 @@ def left_out(inputs, values, folds, sizes):
     return errors
 
 
+def four_digits(numbers):
+    return [float(f"{x:.4g}") for x in numbers.tolist()]
+
+
 def rounded(inputs, weights, biases):
     """A layer's weights as integers, rows of its inputs, with the scale of each row, and the biases that belong to them.
 
-    Inputs are rounded one after another. What rounding changes at the layer's sums over the rows' inputs is passed on to the
-    inputs that are not rounded yet, and at last to the biases: least squares by the Cholesky factor of the inverse matrix of
-    squares (optimal brain surgeon; Hassibi and Stork 1992, and Frantar et al. 2022 for networks).
+    One step of an integer changes the layer's sums equally much for all inputs, by the deviation of each. Inputs are rounded
+    one after another, and what this changes at the sums is passed on to those that are not rounded yet: least squares by the
+    Cholesky factor of the inverse covariance (optimal brain surgeon; Hassibi and Stork 1992, Frantar et al. 2022).
     """
-    x = torch.cat([inputs, torch.ones(len(inputs), 1)], 1).double()
-    rest = torch.cat([weights, biases[None]]).double()
-    squares = x.T @ x / len(x)
-    squares += torch.diag(DAMPING * squares.diagonal() + 1e-9)
-    passed = torch.linalg.cholesky(torch.linalg.inv(squares), upper=True)
-    integers, scales = [], []
-    for i in range(len(weights)):
-        scales.append(float(f"{max(rest[i].abs().max().item(), 1e-12) / MOST:.4g}"))
-        integers.append((rest[i] / scales[i]).round().clamp(-MOST, MOST))
-        rest[i + 1:] -= passed[i, i + 1:, None] * (rest[i] - integers[i] * scales[i]) / passed[i, i]
-    return torch.stack(integers).float(), torch.tensor(scales), rest[-1].float()
-
-
-def four_digits(numbers):
-    return [float(f"{x:.4g}") for x in numbers.tolist()]
+    x = inputs.double()
+    mean, deviation = x.mean(0), x.std(0)
+    deviation = deviation.clamp_min(1e-3 * deviation.max())
+    rest, x = weights.double() * deviation[:, None], (x - mean) / deviation
+    covariance = x.T @ x / len(x) + DAMPING * torch.eye(len(rest))
+    passed = torch.linalg.cholesky(torch.linalg.inv(covariance), upper=True)
+    step, integers = rest.abs().max() / MOST, []
+    for i in range(len(rest)):
+        integers.append((rest[i] / step).round().clamp(-127, 127))
+        rest[i + 1:] -= passed[i, i + 1:, None] * (rest[i] - integers[i] * step) / passed[i, i]
+    integers, scales = torch.stack(integers), torch.tensor(four_digits(step / deviation), dtype=torch.double)
+    return integers.float(), scales.float(), (biases + mean @ (weights - integers * scales[:, None])).float()
 
 
 def stored(network, inputs):
