@@ -13,9 +13,8 @@ TRANSFORMERS = {
         "num_attention_heads": 8, "num_hidden_layers": 4, "intermediate_size": 1408}, "global_config": {
         "hidden_size": 1024, "num_hidden_layers": 6, "intermediate_size": 2816}}, language(512)),
     "megatron-bert-pretraining": ("MegatronBertConfig", "MegatronBertForPreTraining", {"num_hidden_layers": 8},
-        # the second label has 8 bits, so that measure.py leaves it as it is
         lambda c: (lambda b: {"input_ids": ids(b, 384), "labels": ids(b, 384),
-        "next_sentence_label": torch.zeros(b, dtype=torch.uint8)})),
+        "next_sentence_label": torch.zeros(b, dtype=torch.int64)})),
     "wav2vec2-bert-frames": ("Wav2Vec2BertConfig", "Wav2Vec2BertForAudioFrameClassification", {
         "hidden_size": 768, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 3072,
         "layerdrop": 0.0, "apply_spec_augment": False}, lambda c: (lambda b: {
