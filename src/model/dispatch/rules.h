@@ -75,6 +75,9 @@ void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_p
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);
 
+/* padding.c: pads the dimensions that torch.compile pads, with the copies that this takes. */
+void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm_poly sizes[CM__GEMM_SIZES]);
+
 /* walk.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);

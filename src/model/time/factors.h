@@ -37,7 +37,6 @@ typedef struct cm__factors {
     double function_flop, random_number, contended_bf16; /* likewise */
     double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */
     double contended_adds;  /* additions to each number of a table, from which on they wait for each other */
-    double padded_products; /* products per number moved, from which on Inductor pads: dispatch/matrix.c */
     double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
