@@ -270,7 +270,8 @@ void cm__strides_relay(cm__strides *s)
     s->as_image = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->as_image);
     for (int32_t i = 0; i < s->g->n_nodes; i++) {
         const cm_node *n = &s->g->nodes[i];
-        if (n->op == CM_OP_CONV && n->phase == CM_FORWARD && n->inputs[0] >= 0) s->as_image[n->inputs[0]] = true;
+        bool           convolves = n->op == CM_OP_CONV && n->phase == CM_FORWARD && n->inputs[0] >= 0;
+        if (convolves && cm__strides_converts(s, n->inputs[0])) s->as_image[n->inputs[0]] = true;
     }
 }
 
