@@ -27,7 +27,8 @@ import internal
 
 NOT_FITTED = ("none", "other", "pool", "elementwise:strided")  # they take so little time that they would only absorb the errors of others
 LEAST_SHARE = 0.005  # of the time of the steps: kinds below it are not fitted
-# Kinds whose factors are not taken from these steps, because training steps of the card contradict them
+# Kinds that are fitted with the others, which would absorb their errors, but keep the profile's factor: training steps of the
+# card contradict the fit.
 KEPT = {"nvidia-rtx4090": ("gemm", "elementwise")}
 SOURCE_ID = "timm-forward"
 SOURCE = {"title": "Eager and compiled forward steps of networks of timm in AMP, PyTorch 2.4 and 2.9",
@@ -82,7 +83,7 @@ class Pairs(fit_transfer.Steps):
     """Steps in pairs, and the time of each kind of call in them."""
 
     def __init__(self, build, profile, rows):
-        binary, not_fitted = pathlib.Path(build) / "centimani", NOT_FITTED + KEPT.get(profile["id"], ())
+        binary = pathlib.Path(build) / "centimani"
         with concurrent.futures.ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "profile.json"
             path.write_text(json.dumps(profile))
@@ -103,13 +104,17 @@ class Pairs(fit_transfer.Steps):
         for kinds, step in zip(by_kind, self.now):
             for kind, seconds in kinds.items():
                 share[kind] += seconds / step / len(rows)
-        self.kinds = sorted(k for k, part in share.items() if part >= LEAST_SHARE and k not in not_fitted)
+        self.kinds = sorted(k for k, part in share.items() if part >= LEAST_SHARE and k not in NOT_FITTED)
+        self.kept = numpy.array([kind in KEPT.get(profile["id"], ()) for kind in self.kinds])
         self.matrix = numpy.array([[kinds[kind] for kind in self.kinds] for kinds in by_kind])
         self.rest = self.now - self.matrix.sum(1)
 
     def _prior(self, forward):
         return numpy.zeros(len(self.kinds)), numpy.array([fit_transfer.STREAMS.get(kind, fit_transfer.PRIOR)
                                                           for kind in self.kinds])
+
+    def predicted(self, logs):
+        return super().predicted(numpy.where(self.kept, 0, logs))
 
     def without(self, family):
         return self.families != family
@@ -136,15 +141,16 @@ def fit(given, device, rows, errors):
     base = json.loads((fit_transfer.HERE / f"data/devices/{profile['base']}.json").read_text())
     present = base.get("transfer", {}) | profile["transfer"]
     factors = {kind: numpy.exp(log) * present.get(kind, {"value": 1})["value"] for kind, log in zip(steps.kinds, logs)}
-    for kind, log in zip(steps.kinds, logs):
-        print(f"  {kind:20} {numpy.exp(log):.3g} of the present factor: {factors[kind]:.3g}")
+    for kind, log, kept in zip(steps.kinds, logs, steps.kept):
+        print(f"  {kind:20} {numpy.exp(log):.3g} of the present factor: {factors[kind]:.3g}{', not taken' if kept else ''}")
     if given.families:
         gain = abs(steps.gain_errors(left_out))
         families = steps.families[~steps.compiled]
         for family in sorted(set(families)):
             print(f"  {family:16} {sum(families == family):3} pairs, speed-up {gain[families == family].mean():.1%} off")
     if given.write:
-        fit_transfer.write(device, factors, (SOURCE_ID, SOURCE))
+        taken = {kind: factors[kind] for kind, kept in zip(steps.kinds, steps.kept) if not kept}
+        fit_transfer.write(device, taken, (SOURCE_ID, SOURCE))
 
 
 def main():
