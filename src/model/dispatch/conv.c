@@ -85,7 +85,8 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
 /* Channels are last if the image or the weight has them last, or if a compiler converts both. */
 static bool channels_last(const cm__dispatch *d, const cm_node *forward)
 {
-    return d->strides->relaid || cm__strides_channels_last(d->strides, forward->inputs[0]) ||
+    return cm__strides_converts(d->strides, forward->inputs[0]) ||
+           cm__strides_channels_last(d->strides, forward->inputs[0]) ||
            cm__strides_channels_last(d->strides, forward->inputs[1]);
 }
 
