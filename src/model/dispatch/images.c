@@ -132,6 +132,19 @@ static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool 
     cm__call_map(d, node, "copy", x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
 }
 
+/* Sampled volumes, as planes: a thread reads eight numbers of each channel, or adds to as many, where one of an image has
+   four (grid_sampler_3d_kernel in ATen/native/cuda/GridSampler.cu). So there are twice as many places. */
+static void volume_samples(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm_tensor *y)
+{
+    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
+    c.sizes[CM__RESIZE_H] = cm__poly_product(x->dims + 2, 2);
+    c.sizes[CM__RESIZE_W] = cm__poly_dim(x->dims[4]);
+    c.sizes[CM__RESIZE_OUT_H] = cm__poly_scale(cm__poly_product(y->dims + 2, 2), 2);
+    c.sizes[CM__RESIZE_OUT_W] = cm__poly_dim(y->dims[4]);
+    cm__dispatch_add(d, node, &c);
+}
+
 /* A sampled image that needs no gradient, as a frame of a video: backward adds to no pixels, and reads and writes about
    as much as forward (grid_sampler_2d_backward_kernel in ATen/native/cuda/GridSampler.cu). */
 static cm__pass resize_pass(const cm__dispatch *d, const cm_node *n, const cm_node *forward)
@@ -156,11 +169,11 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         return;
     }
     image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);
-    bool           volume = x->rank == 5;
-    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
+    bool           sampled = forward->op == CM_OP_GRID_SAMPLE, volume = x->rank == 5;
+    cm__sized_call c = cm__call_begin(d, volume && !sampled ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
                                       variant, x->dtype, false);
     if (volume) {
-        volumes(d, node, c, x, y);
+        (sampled ? volume_samples : volumes)(d, node, c, x, y);
         return;
     }
     c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);

@@ -79,6 +79,11 @@ static void sampled_and_unfolded(void **state)
                   TENSOR("[[1,0],6,5,4]", "fp32", "input") "," X("[[1,0],6,7,8]"),
                   STEP("aten::grid_sampler_2d", "[4,2]", "[5]", "")),
           FP32, 2, "resize forward sample:nchw fp32 2,6,5,4,7,8", "resize forward sample:nchw fp32 2,6,5,4,7,8");
+    /* a place in a volume of 5 * 4 rows of 3 has eight neighbours, as two places in an image have: 2 * 7 * 2 rows of 8 */
+    MAKES(CAPTURE("[[1,0],6,5,4,3]", "[3]", "5",
+                  TENSOR("[[1,0],7,2,8,3]", "fp32", "input") "," X("[[1,0],6,7,2,8]"),
+                  STEP("aten::grid_sampler_3d", "[2,4]", "[5]", "")),
+          FP32, 2, "resize forward sample:nchw fp32 2,6,20,3,28,8", "resize backward sample:nchw fp32 2,6,20,3,28,8");
 #define CORNERS "\"interpolation_mode\":0,\"padding_mode\":0,\"align_corners\":1"
     /* cuDNN samples 112 places of 6 channels: it reads each place and 4 pixels per channel, and writes 672 numbers (half
        of 2 * 112 + 5 * 672). Backward also adds to 4 pixels of 240 zeros (half of 4 * 112 + 13 * 672). */
