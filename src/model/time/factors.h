@@ -26,6 +26,7 @@ typedef struct cm__factors {
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles, filter_block_places;
+    double tap_cycles, tap_cycles_backward, tap_divide_cycles, image_norm_cycles, image_norm_cycles_backward; /* looped.c */
     double cholesky_cycles, lu_cycles, substitute_cycles, distance_cycles, distance_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
