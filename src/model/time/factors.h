@@ -11,7 +11,8 @@ typedef struct cm__factors {
     double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32; /* likewise */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
-    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
+    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_single, repeat_cycles_dense;
+    double block_cycles, sort_cycles;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
     double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
     double vector_cycles, vector_cycles_across, apart_norm_cycles;

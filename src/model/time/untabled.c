@@ -303,16 +303,21 @@ static double sorted_look_up_time(const cm__limits *l, const cm__call *c)
     return (blocks * cm__time_factors.block_cycles + tokens * passes * cm__time_factors.sort_cycles) / l->clock_hz;
 }
 
-/* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
-   indices that are equally frequent. */
+/* Clock cycles for each equal index, whose gradients are added one after another (data/factors.tsv). */
+static double repeat_cycles(const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    int64_t            width = c->sizes[CM__EMBEDDING_WIDTH];
+    if (!*c->variant) return f->repeat_cycles_dense;
+    if (strcmp(c->variant, "index") != 0) return 0;
+    return width > NARROW ? f->repeat_cycles : width > 1 ? f->repeat_cycles_narrow : f->repeat_cycles_single;
+}
+
+/* Tables of rows have indices that are equally frequent. */
 static double look_up_time(const cm__limits *l, const cm__call *c)
 {
-    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB)), cycles = 0;
-    if (strcmp(c->variant, "index") == 0)
-        cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
-                                                        : cm__time_factors.repeat_cycles_narrow;
-    else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
-    return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
+    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB));
+    return fmax(repeats * repeat_cycles(c) / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
 #define FEW_EQUAL 8    /* indices; the kernel adds the gradients of equal ones one after another */
