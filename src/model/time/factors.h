@@ -6,8 +6,9 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* untabled.c */
-    double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* likewise */
+    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* norms.c */
+    double group_cycles, group_cycles_backward, group_cycles_read; /* likewise */
+    double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* untabled.c */
     double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32; /* likewise */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
