@@ -85,6 +85,24 @@ void cm__gradient_add_product(cm__backward *b, const cm_node *n)
     }
 }
 
+/* a + w (b - a): the gradient times 1 - w, w and b - a. A weight that is a number needs no kernel for 1 - w. */
+void cm__gradient_lerp(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n), w = n->inputs[2], made[3] = {-1, -1, -1};
+    bool    tensor = cm__t(b->g, w)->role != CM_ROLE_CONSTANT;
+    for (int32_t i = 0; i < 2; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t by = cm__kept(b, w);
+        if (i == 0 && tensor) by = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, w, &by, 1);
+        made[i] = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], (int32_t[]){dy, by}, 2);
+    }
+    int32_t read[] = {dy, -1, -1};
+    for (int32_t i = 0; cm__wants(b, n, 2) && i < 2; i++) read[1 + i] = cm__kept(b, n->inputs[i]);
+    if (cm__wants(b, n, 2)) made[2] = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], read, 3);
+    for (int32_t i = 0; i < 3; i++)
+        if (made[i] >= 0) cm__give(b, n, n->inputs[i], made[i]);
+}
+
 void cm__gradient_weight_norm(cm__backward *b, const cm_node *n)
 {
     int32_t norms = n->n_outputs > 1 && n->outputs[1] >= 0 ? n->outputs[1] : n->inputs[1];

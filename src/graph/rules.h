@@ -29,7 +29,7 @@
     X(input) X(output) X(linear) X(cast) X(add) X(mul) X(div) X(pow) X(prelu) X(select) X(where) X(dropout) X(gemm)    \
     X(matmul) X(einsum) X(conv) X(attention) X(rnn) X(norm) X(softmax) X(reduce) X(reduce_linear) X(max_pool) X(pool)  \
     X(reshape) X(transpose) X(permute) X(expand) X(slice) X(split) X(concat) X(pad) X(gather) X(scatter) X(resize)     \
-    X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product)            \
+    X(cross_entropy) X(loss) X(unsupported) X(resample) X(unfold) X(fft) X(written) X(again) X(add_product) X(lerp)    \
     X(fused_cross_entropy) X(weight_norm) X(cumulative) X(algebra) X(grid_sample) X(state_space) X(cell) X(ctc_loss) \
     X(distances) X(deformed)
 

@@ -6,12 +6,14 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* untabled.c */
+    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* norms.c */
+    double group_cycles, group_cycles_backward, group_cycles_read; /* likewise */
     double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* volumes.c */
-    double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32, inner_cycles_narrow; /* likewise */
+    double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32, inner_cycles_narrow; /* untabled.c */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
-    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
+    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_single, repeat_cycles_dense;
+    double block_cycles, sort_cycles;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
     double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
     double vector_cycles, vector_cycles_across, apart_norm_cycles;

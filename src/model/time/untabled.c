@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
+/* untabled.c - products with a vector, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
    planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer. */
 #include "model/time/untabled.h"
@@ -8,6 +8,7 @@
 #include <string.h>
 #include "model/time/factors.h"
 #include "model/time/groups.h"
+#include "model/time/norms.h"
 #include "model/time/places.h"
 #include "model/time/transfer.h"
 
@@ -35,15 +36,6 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
-#define RESIDENT_THREADS 2048 /* of a multiprocessor */
-
-/* Kernels whose threads each loop over numbers, one read after another: the time of a loop, times how often all
-   multiprocessors are full of threads. */
-static double loops_time(const cm__limits *l, double threads, double length, double cycles)
-{
-    return fmax(1, threads / (l->cores * RESIDENT_THREADS)) * length * cycles / l->clock_hz;
-}
-
 /* True: a softmax over a dimension that is not the last, alone or in a loss. */
 static bool over_planes(const cm__call *c)
 {
@@ -60,8 +52,8 @@ static double planes_time(const cm__limits *l, const cm__call *c)
     double read = rows * cols * cm__call_element(c, 0) * (c->pass == CM__PASS_FORWARD ? 1 : 2);
     bool   cached = read <= l->cache_bytes / 2; /* the other half holds what kernels before it left */
     if (c->pass == CM__PASS_FORWARD)
-        return loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
-    return loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
+        return cm__loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
+    return cm__loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
 }
 
 #define BLOCK_THREADS 1024
@@ -73,7 +65,7 @@ static double blocks_time(const cm__limits *l, const cm__call *c)
     bool   forward = c->pass == CM__PASS_FORWARD;
     double cycles = forward ? 3 * f->softmax_block_cycles : 2 * f->softmax_block_cycles_backward;
     double passes = ceil(cm__size(c, CM__SOFTMAX_COLS) / BLOCK_THREADS);
-    return loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
+    return cm__loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
 }
 
 #define WARP 32
@@ -87,7 +79,7 @@ static double columns_time(const cm__limits *l, const cm__call *c)
     cm__call_work(c, &flop, &bytes); /* its FLOP are the numbers that it writes */
     double threads = flop / (area * cm__size(c, CM__POOL_N)), warps = ceil(fmin(threads, BLOCK_THREADS) / WARP);
     double cycles = fmax(cm__time_factors.window_cycles, warps * cm__time_factors.column_cycles);
-    return cm__size(c, CM__POOL_N) * (l->floor_s + loops_time(l, threads, area, cycles));
+    return cm__size(c, CM__POOL_N) * (l->floor_s + cm__loops_time(l, threads, area, cycles));
 }
 
 #define ADAPTIVE_BLOCK 256 /* threads for each plane, of which those with a window to read work */
@@ -99,7 +91,7 @@ static double adaptive_time(const cm__limits *l, const cm__call *c)
     double image = cm__size(c, CM__RESIZE_H) * cm__size(c, CM__RESIZE_W);
     double window = image / (cm__size(c, CM__RESIZE_OUT_H) * cm__size(c, CM__RESIZE_OUT_W));
     bool   cached = planes * image * cm__call_element(c, 0) <= l->cache_bytes / 2;
-    return loops_time(l, planes * ADAPTIVE_BLOCK, window,
+    return cm__loops_time(l, planes * ADAPTIVE_BLOCK, window,
                       cached ? cm__time_factors.adaptive_cycles_cached : cm__time_factors.adaptive_cycles);
 }
 
@@ -127,30 +119,14 @@ double cm__line_time(const cm__limits *l, const cm__call *c)
     if (samples(l, c) && !cm__samples_wait(c)) return cm__samples_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather:rows") == 0 && l->clock_hz > 0 && l->memory_bytes_s > 0)
         return rows_gathered_time(l, c);
+    if (c->op == CM__CALL_GROUP_NORM) return cm__group_norm_rows_time(l, c);
     if (c->op != CM__CALL_RESIZE || strcmp(c->variant, "linear1d:nchw") != 0 || l->clock_hz <= 0) return 0;
     double rows = cm__size(c, CM__RESIZE_N) * cm__size(c, CM__RESIZE_C);
     double in = cm__size(c, CM__RESIZE_W), out = cm__size(c, CM__RESIZE_OUT_W), element = cm__call_element(c, 0);
     bool   adds = c->pass == CM__PASS_BACKWARD && element < 4;
     double cycles = rows * (in + out) * element <= l->cache_bytes / 2 ? f->line_cycles_cached : f->line_cycles;
     if (adds) cycles = f->line_add_cycles * fmax(1, out / in);
-    return l->floor_s + loops_time(l, out, rows, cycles);
-}
-
-/* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
-   speak of where the cache holds the image. */
-static double group_norm_time(const cm__limits *l, const cm__call *c)
-{
-    double image = cm__size(c, CM__GROUP_NORM_N) * cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW);
-    double row = cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW) / cm__size(c, CM__GROUP_NORM_GROUPS);
-    double pass_s = image * cm__call_element(c, 0) / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
-    if (image * cm__call_element(c, 0) <= l->cache_bytes)
-        return row * cm__time_factors.group_norm_cycles_cached / l->clock_hz;
-    return fmax(pass_s, row * cm__time_factors.group_norm_cycles / l->clock_hz) + 2 * pass_s;
-}
-
-static double layer_norm_time(const cm__limits *l, const cm__call *c)
-{
-    return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
+    return l->floor_s + cm__loops_time(l, out, rows, cycles);
 }
 
 /* A CTC loss (ATen/native/cuda/LossCTC.cu): samples have threads of their own, which step from frame to frame. */
@@ -232,7 +208,7 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
-        return loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
+        return cm__loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
     if (ceil(log2(rows)) - ceil(log2(length)) <= log2(SCAN_THREADS)) return 0;
     return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
 }
@@ -312,16 +288,21 @@ static double sorted_look_up_time(const cm__limits *l, const cm__call *c)
     return (blocks * cm__time_factors.block_cycles + tokens * passes * cm__time_factors.sort_cycles) / l->clock_hz;
 }
 
-/* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
-   indices that are equally frequent. */
+/* Clock cycles for each equal index, whose gradients are added one after another (data/factors.tsv). */
+static double repeat_cycles(const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    int64_t            width = c->sizes[CM__EMBEDDING_WIDTH];
+    if (!*c->variant) return f->repeat_cycles_dense;
+    if (strcmp(c->variant, "index") != 0) return 0;
+    return width > NARROW ? f->repeat_cycles : width > 1 ? f->repeat_cycles_narrow : f->repeat_cycles_single;
+}
+
+/* Tables of rows have indices that are equally frequent. */
 static double look_up_time(const cm__limits *l, const cm__call *c)
 {
-    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB)), cycles = 0;
-    if (strcmp(c->variant, "index") == 0)
-        cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
-                                                        : cm__time_factors.repeat_cycles_narrow;
-    else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
-    return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
+    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB));
+    return fmax(repeats * repeat_cycles(c) / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
 #define FEW_EQUAL 8    /* indices; the kernel adds the gradients of equal ones one after another */
@@ -406,18 +387,6 @@ static double elementwise_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
 }
 
-#define APART_ROWS 16    /* of a channel that a block reads at once, a warp each */
-#define APART_THREADS 512. /* of such a block */
-
-/* The gradient of a batch norm of rows that lie apart (batch_norm_backward_reduce_kernel in
-   ATen/native/cuda/Normalization.cuh): a block for each channel reads its numbers one after another. */
-static double apart_norm_time(const cm__limits *l, const cm__call *c)
-{
-    double blocks = cm__size(c, CM__BATCH_NORM_C);
-    return loops_time(l, blocks * APART_THREADS, ceil(cm__size(c, CM__BATCH_NORM_N) / APART_ROWS),
-                      cm__time_factors.apart_norm_cycles);
-}
-
 /* A thread for each number computes its place from the index (index_elementwise_kernel in
    ATen/native/cuda/IndexKernel.cu). */
 static double indexed_time(const cm__limits *l, const cm__call *c)
@@ -429,7 +398,7 @@ static double indexed_time(const cm__limits *l, const cm__call *c)
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
-        [CM__CALL_GROUP_NORM] = group_norm_time, [CM__CALL_LAYER_NORM] = layer_norm_time,
+        [CM__CALL_GROUP_NORM] = cm__group_norm_time, [CM__CALL_LAYER_NORM] = cm__layer_norm_time,
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
         [CM__CALL_ELEMENTWISE] = elementwise_time,
     };
@@ -438,7 +407,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (starts_blocks(l, c)) return filters_time(l, c);
     if (samples(l, c)) return cm__samples_wait(c) ? cm__samples_time(l, c) : 0;
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
-    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
+    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return cm__apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (strcmp(c->variant, "index:col") == 0 && l->clock_hz > 0) return indexed_time(l, c);

@@ -192,18 +192,18 @@ static void one_block_sums_a_group_in_the_cache(void **state)
 }
 
 /* Indices that are equally frequent among few rows, timed on an H200 (1.83 GHz). The time also has the sorting of the
-   indices: 12 us. */
+   indices: 12 us. The equal indices of a single number are transitions between tags of a conditional random field. */
 static void gradients_of_equal_indices_are_added_one_after_another(void **state)
 {
     static const struct { const char *call; double seconds; } measured[] = {
         {"embedding backward index fp32 4096,4,768", 544.6e-6}, {"embedding backward index fp32 4096,8,768", 290.2e-6},
-        {"embedding backward index fp32 65536,8,8", 1552e-6},
+        {"embedding backward index fp32 65536,8,8", 1552e-6}, {"embedding backward index fp32 3776,1,1", 327e-6},
     };
     cm__limits h200 = limits;
     cm__call   forward = call_of("embedding forward index fp32 4096,4,768");
     (void)state;
     h200.clock_hz = 1.83e9;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         cm__call c = call_of(measured[i].call);
         near(cm__least_time(&h200, &c), measured[i].seconds, 0.08);
     }
