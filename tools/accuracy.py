@@ -31,7 +31,7 @@ and are used for its other rows. Rows that cannot be predicted are listed with t
 **Judged** rows are validation rows: no parameter of any profile was fitted to them. Machines other than GPUs have few parameters, which are fitted to
 published end-to-end results (docs/styles.md). If such a fit used a row's model on that family of devices, the row is predicted with a profile fitted *without
 that model* (`data/results/left-out-styles.json`) and is called *left out*. Rows that no fit used are *not fitted*; their errors were known while rules were
-written, so they are weaker evidence than *first sight* (README.md, docs/results/first-sight.md). Of these sets only `alcf-runs` and
+written, so they are weaker evidence than *first sight* (README.md, docs/results/first-sight.md). Of these sets only `alcf-guides`, `alcf-runs` and
 `optimum-habana` were predicted before anything followed from them. *Sibling* rows use a number
 that was solved from another row of their source, *look-up* rows have their own kernel shapes in the table, *fitted* rows were fitted. These three are shown
 but not counted. **A refusal** of something that ran counts as an error of 100 %.
