@@ -246,6 +246,38 @@ def scored(program, row):
     return out
 
 
+# Options that a question leaves out which names the model, the method, the precision and the plan alone, and their words.
+FACTS = {"--reentrant": 1, "--loss-kernel": 2, "--logits": 2, "--use-cache": 1, "--software": 2, "--attention": 2,
+         "--tokens-per-sample": 2, "--fused-kernels": 1}
+
+
+def bare_of(row, words):
+    kept, skip = [], 0
+    for word in words:
+        skip = FACTS.get(word, skip)
+        kept += [] if skip else [word]
+        skip = max(0, skip - 1)
+    kept[kept.index("--precision") + 1] = "fp16" if "fp16" in row["precision"] else "bf16"
+    return [",".join(p for p in w.split(",") if p.startswith(("r=", "targets="))) if w.startswith("r=") else w for w in kept]
+
+
+def answered(program, row):
+    """Whether the run ran out of memory, and what the command fits says of it without the row's own facts."""
+    words = words_of(row)
+    said = asked(program, "fits", row, bare_of(row, words)) if words and row["status"] in ("ok", "oom") else {}
+    return (row["status"] == "oom", said["fits"], said["answer"]) if "answer" in said else None
+
+
+def print_answers(answers):
+    count = len(answers)
+    for name, test in (("memory's yes or no", lambda a: not a[1]), ("the answer no of fits", lambda a: a[2] == "no")):
+        some = [a for a in answers if name.startswith("memory") or a[2] != "unsure"]
+        called, out = [a for a in some if test(a)], [a for a in some if a[0]]
+        right = sum(a[0] for a in called)
+        print(f"{name}: {len(some)} of {count} runs decided, {len(out)} of them out of memory; called out {len(called)}, rightly {right}: "
+              f"precision {right / max(1, len(called)):.3f}, recall {right / max(1, len(out)):.3f}")
+
+
 def mean(values):
     return f"{100 * sum(map(abs, values)) / len(values):6.1f}% {100 * statistics.median(map(abs, values)):6.1f}% " \
            f"{100 * sum(values) / len(values):+6.1f}%" if values else "      -       -       -"
@@ -297,10 +329,15 @@ def main():
     parser.add_argument("program")
     parser.add_argument("rows")
     parser.add_argument("-o", "--out")
+    parser.add_argument("--bare", action="store_true", help="ask whether runs fit by model, method, precision and plan alone")
     parser.add_argument("--every", type=int, default=1, help="use every Nth row")
     a = parser.parse_args()
     with gzip.open(a.rows, "rt", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))[:: a.every]
+    if a.bare:
+        with ThreadPoolExecutor(2) as pool:
+            print_answers([x for x in pool.map(lambda row: answered(a.program, row), rows) if x])
+        return
     with ThreadPoolExecutor(2) as pool:
         done = [r for r in pool.map(lambda row: scored(a.program, row), rows) if r]
     for key in ("source", "model", "method", "kernels"):

@@ -84,7 +84,7 @@ static bool is_inside(const cm_graph *g, const cm_node *n)
 cm__host_counts cm__host_count(const cm_graph *g)
 {
     cm__host_counts c = {.known = true};
-    int32_t         last = -1, layer = -1;
+    int32_t         last = -1, layer = -2; /* -1: operators that belong to no layer */
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
