@@ -2,6 +2,7 @@
 /* elementwise.c - kernel calls of elementwise functions, casts, copies, and of their gradients. */
 #include <string.h>
 #include "base/text.h"
+#include "graph/train.h"
 #include "model/dispatch/rules.h"
 
 static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
@@ -241,10 +242,17 @@ void cm__dispatch_roll(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, "roll", n->inputs[0], -1, n->outputs[0]);
 }
 
+/* Copies of 16-bit numbers that move as many bytes as PyTorch's operators that unpack 4-bit weights: a shift to int32 (4.5
+   bytes of each weight), casts to int8 (5), a mask, a difference (2 each), a product in 16 bits (3). */
+#define UNPACKING_COPIES 4
+
 /* One kernel reads the packed weights and writes them in 16 bits. */
 void cm__dispatch_unpack(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    for (int i = 0; i < UNPACKING_COPIES && cm__unpacks_by_operators(d->g, n); i++)
+        cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+    if (cm__unpacks_by_operators(d->g, n)) return;
     cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
 }
 

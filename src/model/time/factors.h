@@ -52,7 +52,7 @@ typedef struct cm__factors {
     double expert_hidden; /* part of experts' exchanges between nodes that another micro-batch's computing hides */
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     /* the same of reentrant checkpoints: with all weights trained, and with frozen ones */
-    double reentrant_host, reentrant_frozen_host;
+    double reentrant_host;
     /* host time of a fused kernel in a Python function of autograd over that of an operator, forward and backward */
     double fused_host, fused_backward_host;
     double inference_host; /* host time of a forward operator without autograd, over that with it */
