@@ -310,8 +310,27 @@ void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_
 void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
 
 /* PyTorch copies the part of the gradient that is not padding. */
+/* The gradient of a padding that takes something off is a padding too, with the opposite signs. */
+static bool pads_back(cm__backward *b, const cm_node *n)
+{
+    const cm__attr *pads = cm__attr_find(n, CM_ATTR_PADS);
+    int64_t         back[2 * CM__RANK_MAX];
+    bool            takes = false;
+    for (int32_t i = 0; pads && i < pads->count && i < 2 * CM__RANK_MAX; i++) {
+        back[i] = -pads->ints[i];
+        takes |= pads->ints[i] < 0;
+    }
+    if (!takes) return false;
+    cm__attr attr = {.key = CM_ATTR_PADS, .count = pads->count, .ints = back};
+    int32_t  dy = dy_of(b, n), dx = cm__emit(b->g, CM_OP_PAD, n->name, &dy, 1, &attr, 1);
+    cm__t(b->g, dx)->role = CM_ROLE_GRADIENT;
+    cm__give(b, n, n->inputs[0], dx);
+    return true;
+}
+
 void cm__gradient_pad(cm__backward *b, const cm_node *n)
 {
+    if (pads_back(b, n)) return;
     int32_t dy = dy_of(b, n), part = cm__back(b, n, CM_OP_VIEW, n->inputs[0], &dy, 1);
     cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->inputs[0], &part, 1));
 }

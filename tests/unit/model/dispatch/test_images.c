@@ -92,12 +92,25 @@ static void sampled_and_unfolded(void **state)
           "elementwise forward fill fp32 1,20", "elementwise forward unfold_grad fp32 1,32");
 }
 
+/* Rows moved by one: a padding of 1 and -1 fills with zeros and copies 7 of 8 rows of 4; so does its gradient. A
+   padding that only adds has a gradient that copies the part without zeros. */
+static void rows_moved_by_a_padding(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],8,4]", "\"pad\":[0,0,1,-1]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,28", "elementwise forward copy:part fp32 2,28",
+          "elementwise forward fill fp32 1,64", "elementwise forward fill fp32 1,64");
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],9,4]", "\"pad\":[0,0,1,0]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,32", "elementwise forward copy:part fp32 2,32",
+          "elementwise forward fill fp32 1,72");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mode_has_its_kernel), cmocka_unit_test(lines_and_volumes_have_their_own),
         cmocka_unit_test(adaptive_pools),           cmocka_unit_test(windows_and_columns),
-        cmocka_unit_test(sampled_and_unfolded),
+        cmocka_unit_test(sampled_and_unfolded),     cmocka_unit_test(rows_moved_by_a_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
