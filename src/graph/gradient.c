@@ -363,8 +363,17 @@ void cm__gradient_gather(cm__backward *b, const cm_node *n)
     else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
 }
 
-/* PyTorch's index_add and index_copy, which have a dimension, save what they add or copy, only for its shape. */
-static bool saves_source(const cm_node *n) { return n->op == CM_OP_SCATTER_ND && cm__attr_find(n, CM_ATTR_AXIS); }
+static bool is_extreme(const cm_node *n)
+{
+    return n->op == CM_OP_SCATTER_ELEMENTS && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__EXTREME;
+}
+
+/* PyTorch's index_add and index_copy, which have a dimension, save what they add or copy, only for its shape; extremes
+   compare it to the result. */
+static bool saves_source(const cm_node *n)
+{
+    return (n->op == CM_OP_SCATTER_ND && cm__attr_find(n, CM_ATTR_AXIS)) || is_extreme(n);
+}
 
 /* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. The gradient of what
    is added to is that of the sum. */
@@ -377,6 +386,7 @@ void cm__gradient_scatter(cm__backward *b, const cm_node *n)
         bool    adds = n->op != CM_OP_TOP_K && i == 0 && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__ADDS;
         int32_t made = adds ? inputs[0] : cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2);
         if (i == 2 && saves_source(n)) cm__hold(b->g, n->inputs[i], made);
+        if (is_extreme(n)) cm__hold(b->g, n->outputs[0], made);
         cm__give(b, n, n->inputs[i], made);
     }
 }
