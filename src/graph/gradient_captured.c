@@ -24,6 +24,15 @@ void cm__gradient_grid_sample(cm__backward *b, const cm_node *n)
     cm__back_joint(b, n, CM_OP_GRID_SAMPLE_GRAD, inputs, 3, 0, 1);
 }
 
+/* All gradients at once, of what forward read; the bias is not read. */
+void cm__gradient_deformed(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[CM__DEFORMED_INPUTS] = {dy_of(b, n)}, count = 1;
+    for (int32_t i = CM__DEFORMED_IMAGE; i <= CM__DEFORMED_MASK; i++)
+        if (cm__has(n, i)) inputs[count++] = cm__kept(b, n->inputs[i]);
+    cm__back_joint(b, n, CM_OP_DEFORMED_CONV_GRAD, inputs, count, CM__DEFORMED_IMAGE, CM__DEFORMED_BIAS);
+}
+
 void cm__gradient_unfold(cm__backward *b, const cm_node *n)
 {
     like_input(b, n, CM_OP_UNFOLD_GRAD, (int32_t[]){dy_of(b, n)}, 1);

@@ -11,7 +11,7 @@
     X(softmax) X(cross_entropy) X(loss) X(nll_loss) X(loss_grad) X(reduce) X(global_pool) X(sum_to) X(pool) X(resize)  \
     X(gather) X(update) X(math) X(map) X(map_grad) X(slice_grad) X(copy) X(none) X(columns) X(unfold_grad) X(sort)     \
     X(pad) X(scatter) X(written) X(written_grad) X(fft) X(weight_norm) X(log_sum_exp) X(cumulative) X(roll)            \
-    X(algebra) X(distances) X(fused_cross_entropy) X(unpack) X(state_space) X(cell) X(ctc_loss)
+    X(algebra) X(distances) X(fused_cross_entropy) X(unpack) X(state_space) X(cell) X(ctc_loss) X(deformed)
 
 #define X(name) void cm__dispatch_##name(cm__dispatch *d, int32_t node);
 CM__DISPATCH_RULES(X)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* untabled.c - products with a vector, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
-   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer, convolutions of volumes in
-   32 bits. */
+   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer. */
 #include "model/time/untabled.h"
 
 #include <math.h>
@@ -10,13 +9,12 @@
 #include "model/time/factors.h"
 #include "model/time/groups.h"
 #include "model/time/norms.h"
+#include "model/time/places.h"
 #include "model/time/transfer.h"
-
-static bool in_32_bits(const cm__call *c) { return strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0; }
 
 bool cm__is_vector_product(const cm__call *c)
 {
-    if (c->op != CM__CALL_GEMM || c->sizes[CM__GEMM_BATCH] != 1 || !in_32_bits(c)) return false;
+    if (c->op != CM__CALL_GEMM || c->sizes[CM__GEMM_BATCH] != 1 || !cm__in_32_bits(c)) return false;
     return c->sizes[CM__GEMM_M] == 1 || c->sizes[CM__GEMM_N] == 1;
 }
 
@@ -110,9 +108,15 @@ static double rows_gathered_time(const cm__limits *l, const cm__call *c)
     return least_s + (adds ? l->floor_s + table / (f->reached_bandwidth * l->memory_bytes_s) : 0);
 }
 
+static bool samples(const cm__limits *l, const cm__call *c)
+{
+    return c->op == CM__CALL_RESIZE && strcmp(c->variant, "sample:nchw") == 0 && l->clock_hz > 0;
+}
+
 double cm__line_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
+    if (samples(l, c) && !cm__samples_wait(c)) return cm__samples_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather:rows") == 0 && l->clock_hz > 0 && l->memory_bytes_s > 0)
         return rows_gathered_time(l, c);
     if (c->op == CM__CALL_GROUP_NORM) return cm__group_norm_rows_time(l, c);
@@ -199,6 +203,8 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     double solved_s = algebra_time(l, c);
     if (solved_s > 0) return solved_s;
     if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
+    if (strncmp(c->variant, "deform", 6) == 0) return cm__deformed_time(l, c);
+    if (strstr(c->variant, "_pool3d")) return cm__volume_pool_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
@@ -207,11 +213,14 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
 }
 
+#define NARROW_ROWS 16 /* of the result, for which cuBLAS has a kernel (gemmSN_TN) if sums run along rows in memory */
+
 /* Cycles per inner index of a tile of a product. */
 static double inner_cycles(const cm__call *c)
 {
     bool by_columns = c->variant[0] == 't'; /* the left operand */
-    if (strcmp(c->dtype, "fp32") == 0) return cm__time_factors.inner_cycles_fp32;
+    bool narrow = c->sizes[CM__GEMM_M] <= NARROW_ROWS && strcmp(c->variant, "nt") == 0;
+    if (strcmp(c->dtype, "fp32") == 0) return narrow ? cm__time_factors.inner_cycles_narrow : cm__time_factors.inner_cycles_fp32;
     if (strcmp(c->dtype, "tf32") == 0)
         return by_columns ? cm__time_factors.inner_cycles_tf32 : cm__time_factors.inner_cycles_tf32_rows;
     bool aligned = c->sizes[CM__GEMM_N] % 8 == 0 && c->sizes[by_columns ? CM__GEMM_M : CM__GEMM_K] % 8 == 0;
@@ -226,7 +235,7 @@ static double vector_cycles(const cm__call *c)
 {
     bool right = c->sizes[CM__GEMM_M] == 1; /* the matrix is the right operand */
     bool across = right ? c->variant[0] && c->variant[1] == 'n' : c->variant[0] == 't';
-    if (!in_32_bits(c)) return 0;
+    if (!cm__in_32_bits(c)) return 0;
     return across ? cm__time_factors.vector_cycles_across : cm__time_factors.vector_cycles;
 }
 
@@ -235,7 +244,7 @@ static double vector_cycles(const cm__call *c)
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
     double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);
-    double cycles = in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
+    double cycles = cm__in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
     if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
     if (m == 1 || n == 1) blocks = 1, cycles = vector_cycles(c);
     double started_s = cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz);
@@ -248,7 +257,7 @@ static double head_cycles(const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
     bool               backward = c->pass == CM__PASS_BACKWARD;
-    if (in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
+    if (cm__in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
     if (backward) return f->head_cycles_backward;
     return strstr(c->variant, "dropout") ? f->head_cycles_dropout : f->head_cycles;
 }
@@ -350,11 +359,18 @@ static bool is_broadcast(const cm__call *c)
            (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
 }
 
-/* Cycles per element of kernels that copy across dimensions; 0: another kernel. */
+/* Cycles per element of kernels that copy across dimensions, or from and to places that they read; 0: another kernel. */
 static double across_cycles(const cm__call *c)
 {
-    if (strcmp(c->variant, "unfold_grad") == 0) return cm__time_factors.unfold_cycles;
-    return strcmp(c->variant, "shuffle") == 0 ? cm__time_factors.shuffle_cycles : 0;
+    const cm__factors *f = &cm__time_factors;
+    const struct {
+        const char *variant;
+        double      cycles;
+    } rows[] = {{"unfold_grad", f->unfold_cycles}, {"shuffle", f->shuffle_cycles},
+                {"deform_image", f->deform_add_cycles}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(c->variant, rows[i].variant) == 0) return rows[i].cycles;
+    return 0;
 }
 
 /* Kernels that compute where each operand lies, or convert types, take as long for each element, however few bytes it
@@ -389,6 +405,7 @@ double cm__least_time(const cm__limits *l, const cm__call *c)
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (starts_blocks(l, c)) return filters_time(l, c);
+    if (samples(l, c)) return cm__samples_wait(c) ? cm__samples_time(l, c) : 0;
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
     if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return cm__apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
@@ -422,57 +439,4 @@ double cm__traffic_time_of(const cm__limits *l, const cm__call *c, double bytes)
 {
     if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
     return bytes * cm__from_memory(l->cache_bytes, bytes) / l->memory_bytes_s;
-}
-
-static double padded(double channels, double tile) { return ceil(channels / tile) * tile / channels; }
-
-#define FEW_CHANNELS 8  /* of the input, as of a first layer: kernels with tiles of their own */
-#define FEW_TILE 32.
-
-/* Kernels of volumes compute whole tiles: the work over the FLOP, by the channels of the result and those summed. */
-static double volume_padding(const cm__call *c, bool tf32)
-{
-    static const struct {
-        double result, summed;
-    } tiles[2][CM__PASSES] = {
-        {[CM__PASS_FORWARD] = {32, 1}, [CM__PASS_BWD_INPUT] = {8, 32}, [CM__PASS_BWD_WEIGHT] = {128, 8}},
-        {[CM__PASS_FORWARD] = {64, 16}, [CM__PASS_BWD_INPUT] = {64, 32}, [CM__PASS_BWD_WEIGHT] = {128, 8}},
-    };
-    double groups = cm__size(c, CM__CONV3D_GROUPS);
-    double in = cm__size(c, CM__CONV3D_C) / groups, out = cm__size(c, CM__CONV3D_K) / groups;
-    double result = c->pass == CM__PASS_BWD_INPUT ? in : out, summed = in + out - result;
-    double tile = c->pass == CM__PASS_FORWARD && in <= FEW_CHANNELS ? FEW_TILE : tiles[tf32][c->pass].result;
-    return padded(result, tile) * padded(summed, tiles[tf32][c->pass].summed);
-}
-
-bool cm__is_volume_of_one_channel(const cm__call *c)
-{
-    return c->op == CM__CALL_CONV3D && c->sizes[CM__CONV3D_C] == 1 && c->sizes[CM__CONV3D_K] == 1;
-}
-
-/* Time of the work of such a convolution by kernels for TF32 or fp32; 0: the device has none. */
-static double volume_work_time(const cm__limits *l, const cm__call *c, double flop, bool tf32)
-{
-    const cm__factors *f = &cm__time_factors;
-    double vector = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32], matrix = l->peak[CM_ENGINE_MATRIX][CM_RATE_TF32];
-    double share = c->pass == CM__PASS_FORWARD ? f->volume_share : f->volume_share_gradient;
-    double rate = tf32 ? share * matrix : f->volume_share_plain * vector;
-    if (rate <= 0) return 0;
-    double tiles_s = flop * volume_padding(c, tf32) / rate;
-    bool dense = c->sizes[CM__CONV3D_GROUPS] == 1 && !cm__is_volume_of_one_channel(c);
-    if (dense || vector <= 0) return tiles_s;
-    return fmin(tiles_s, flop / (f->volume_share_direct * vector));
-}
-
-/* fp32 kernels are no faster than those for TF32, though the vector units' peak may be close. */
-double cm__volume_time(const cm__limits *l, const cm__call *c)
-{
-    double flop, bytes;
-    if (c->op != CM__CALL_CONV3D || !in_32_bits(c) || l->memory_bytes_s <= 0) return 0;
-    cm__call_work(c, &flop, &bytes);
-    double work_s = volume_work_time(l, c, flop, true);
-    if (work_s <= 0 || cm__call_rate(c) == CM_RATE_FP32) work_s = fmax(work_s, volume_work_time(l, c, flop, false));
-    if (work_s <= 0) return 0;
-    double passes = strcmp(c->variant, "nhwc") == 0 ? 1 : CM__LAYOUT_PASSES;
-    return l->floor_s + hypot(work_s, passes * bytes / (cm__time_factors.reached_bandwidth * l->memory_bytes_s));
 }
