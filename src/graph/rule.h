@@ -21,6 +21,7 @@ enum {
 };
 
 #define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to what is there */
+#define CM__EXTREME 2 /* likewise: the larger or the smaller number remains */
 
 static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
 static inline bool cm__has_gradient(cm_dtype d) { return cm__is_float(d) || d == CM_COMPLEX64; }

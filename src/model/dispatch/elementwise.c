@@ -22,8 +22,8 @@ static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, 
     else cm__join(text, size, from, "+", too, ">", to, NULL);
 }
 
-static void typed_call(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
-                       cm_poly inner)
+void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
+                    cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
     memset(c.dtype, 0, sizeof c.dtype);
@@ -38,7 +38,7 @@ void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a
 {
     char dtype[CM__CALL_TEXT] = "";
     type_text(d, a, b, out, dtype, sizeof dtype);
-    typed_call(d, node, function, dtype, outer, inner);
+    cm__call_typed(d, node, function, dtype, outer, inner);
 }
 
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
@@ -116,7 +116,7 @@ static bool truth(cm__dispatch *d, int32_t node, const char *function, int32_t o
         if (strcmp(function, rows[i].function)) continue;
         if (rows[i].dtype) cm__join(dtype, sizeof dtype, rows[i].dtype, NULL);
         else cm__join(dtype, sizeof dtype, cm_dtype_name(type_of(d, over)), ">bool", NULL);
-        typed_call(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
+        cm__call_typed(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
         return true;
     }
     return false;

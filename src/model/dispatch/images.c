@@ -97,6 +97,18 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
 
 /* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
    as long as nothing inside them is padded. Without padding, a part of the image is copied. */
+/* What a padding takes off an axis, and whether it adds to it: x[:-1] behind a zero is a padding of 1 and -1. */
+static int64_t taken_off(const cm_node *n, int32_t rank, int32_t axis, bool *adds)
+{
+    const cm__attr *pads = cm__attr_find(n, CM_ATTR_PADS);
+    int64_t         off = 0;
+    for (int32_t i = axis; pads && pads->count == 2 * rank && i < 2 * rank; i += rank) {
+        if (pads->ints[i] < 0) off -= pads->ints[i];
+        *adds |= pads->ints[i] > 0;
+    }
+    return off;
+}
+
 void cm__dispatch_pad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -107,10 +119,12 @@ void cm__dispatch_pad(cm__dispatch *d, int32_t node)
     for (int32_t i = x->rank - 1; i >= 0; i--) { /* from the innermost dimension */
         int32_t axis = last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i;
         cm_poly have = cm__poly_dim(x->dims[axis]), get = cm__poly_dim(y->dims[axis]);
-        cm_poly least = cm__poly_at(&have, 1) < cm__poly_at(&get, 1) ? have : get;
+        int64_t off = taken_off(n, x->rank, axis, &grows);
+        cm_poly read = cm__poly_add(have, cm__poly_const(-(double)off));
+        cm_poly least = cm__poly_at(&read, 1) < cm__poly_at(&get, 1) ? read : get;
         *(split ? &outer : &inner) = cm__poly_mul(split ? outer : inner, least);
         grows |= cm__poly_at(&get, 1) > cm__poly_at(&have, 1);
-        split |= cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
+        split |= off || cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
     }
     if (grows) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
     cm__call_map(d, node, split ? "copy:part" : "copy", n->outputs[0], -1, n->outputs[0], outer, inner);

@@ -92,6 +92,8 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */
+/* dtype: as the call has it, such as "fp32>bool" */
+void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer, cm_poly inner);
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
 
 #endif

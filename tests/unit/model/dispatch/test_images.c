@@ -97,6 +97,19 @@ static void sampled_and_unfolded(void **state)
           "elementwise forward fill fp32 1,20", "elementwise forward unfold_grad fp32 1,32");
 }
 
+/* Rows moved by one: a padding of 1 and -1 fills with zeros and copies 7 of 8 rows of 4; so does its gradient. A
+   padding that only adds has a gradient that copies the part without zeros. */
+static void rows_moved_by_a_padding(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],8,4]", "\"pad\":[0,0,1,-1]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,28", "elementwise forward copy:part fp32 2,28",
+          "elementwise forward fill fp32 1,64", "elementwise forward fill fp32 1,64");
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],9,4]", "\"pad\":[0,0,1,0]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,32", "elementwise forward copy:part fp32 2,32",
+          "elementwise forward fill fp32 1,72");
+}
+
 /* 6 planes of 3 x 4 x 5 results of 2 samples: blocks of 8 x 32 threads in each plane of 4 x 5. Backward adds to zeros: 720
    maxima, or windows that overlap or not. */
 static void pools_of_volumes(void **state)
@@ -137,8 +150,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mode_has_its_kernel), cmocka_unit_test(lines_and_volumes_have_their_own),
         cmocka_unit_test(adaptive_pools),           cmocka_unit_test(windows_and_columns),
-        cmocka_unit_test(sampled_and_unfolded),       cmocka_unit_test(pools_of_volumes),
-        cmocka_unit_test(pads_write_rows),
+        cmocka_unit_test(sampled_and_unfolded),     cmocka_unit_test(pools_of_volumes),
+        cmocka_unit_test(pads_write_rows),          cmocka_unit_test(rows_moved_by_a_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
