@@ -9,6 +9,7 @@
 #include "graph/backward.h"
 #include "graph/fuse.h"
 #include "graph/rules.h"
+#include "graph/train.h"
 
 static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of_output(b, n, 0); }
 
@@ -142,7 +143,8 @@ static int32_t dy_in_type_of(cm__backward *b, const cm_node *n, int32_t input)
 static bool saves_needlessly(const cm__backward *b, const cm_node *n)
 {
     int32_t from = cm__t(b->g, n->inputs[1])->producer;
-    return from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK && b->g->software && b->g->software < 2024;
+    bool    unpacked = from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK;
+    return unpacked && b->g->software && b->g->software < 2024 && !cm__unpacks_by_operators(b->g, &b->g->nodes[from]);
 }
 
 void cm__gradient_gemm(cm__backward *b, const cm_node *n)

@@ -38,6 +38,12 @@ int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t i
 int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims); /* returns the rank */
 cm_dim  cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count);
 
+/* Inputs of a deformed convolution. The bias is last, and backward does not read it. */
+enum {
+    CM__DEFORMED_IMAGE, CM__DEFORMED_FILTERS, CM__DEFORMED_OFFSETS, CM__DEFORMED_MASK, CM__DEFORMED_BIAS,
+    CM__DEFORMED_INPUTS
+};
+
 #define CM__SECOND_POINTS 5 /* inputs of the gradient of the second points of distances */
 
 /* True: a function with a threshold made some of the numbers exactly zero. */

@@ -139,7 +139,8 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
 static int64_t *convolved(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_node *forward = forward_of(s, n);
-    bool           last = s->relaid || cm__strides_channels_last(s, forward->inputs[0]) ||
+    bool           last = cm__strides_converts(s, forward->inputs[0]) ||
+                cm__strides_channels_last(s, forward->inputs[0]) ||
                 cm__strides_channels_last(s, forward->inputs[1]);
     return image_if(s, last, cm__t(s->g, n->outputs[output]));
 }

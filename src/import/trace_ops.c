@@ -61,6 +61,12 @@ void cm__aten_where(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
 }
 
+void cm__aten_lerp(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), operand(t, o, 2, "weight")};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
+
 /* PyTorch copies the tensor and then changes the copy in place. */
 void cm__aten_masked_fill(cm__trace *t, const cm__trace_op *o, int op)
 {

@@ -41,7 +41,7 @@ def moved(name, value, dtype, layout, highest, device):
     """A tensor on the device with random numbers, in the model's type. Labels may be any class, so they stay 0; without a
     limit (None) indices stay what they are."""
     value = value.to(device)
-    if value.dtype == torch.int64 and name != "labels" and highest is not None:
+    if value.dtype == torch.int64 and name not in ("labels", "next_sentence_label") and highest is not None:
         value = torch.randint_like(value, highest)
     if value.is_floating_point():
         value = torch.randn_like(value).to(dtype)

@@ -38,6 +38,31 @@ static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_
     cm__dispatch_add(d, node, &c);
 }
 
+#define BLOCK_COLUMNS 32 /* threads of a block of a pool of volumes */
+#define BLOCK_ROWS 8
+
+/* Pools of volumes (ATen/native/cuda/DilatedMaxPool3d.cu and AveragePool3d.cu): a thread for each result, in blocks of 32 x 8
+   in each plane, reads or writes its window. Backward adds to zeros; maxima add to one number each, and threads beside the
+   plane do nothing. */
+static void volume_pool(cm__dispatch *d, int32_t node, const cm_node *forward, const cm__window *w)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    bool             back = cm__node(d, node) != forward, overlap = false;
+    bool             average = strcmp(cm__forward_kernel(forward->op, "avg"), "avg") == 0;
+    double           window = 1, rows = ceil((double)y->dims[3].fixed / BLOCK_ROWS) * BLOCK_ROWS;
+    double           columns = ceil((double)y->dims[4].fixed / BLOCK_COLUMNS) * BLOCK_COLUMNS;
+    for (int32_t i = 0; i < w->dims; i++) window *= (double)w->kernel[i], overlap |= w->stride[i] < w->kernel[i];
+    cm_poly     threads = cm__poly_scale(cm__poly_product(y->dims, 3), rows * columns);
+    const char *kernel = !back ? average ? "avg_pool3d" : "max_pool3d"
+                         : !average ? "max_pool3d_grad" : overlap ? "avg_pool3d_add" : "avg_pool3d_grad";
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, y->dtype, false);
+    if (back) cm__call_over(d, node, "fill", forward->inputs[0], -1, forward->inputs[0]);
+    c.sizes[CM__REDUCE_OUTER] = back && !average ? cm_tensor_elements(y) : threads;
+    c.sizes[CM__REDUCE_REDUCE] = cm__poly_const(back && !average ? 1 : window);
+    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    cm__dispatch_add(d, node, &c);
+}
+
 void cm__dispatch_pool(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -45,6 +70,10 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window       w;
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
+    if (x->rank == 5) {
+        volume_pool(d, node, forward, &w);
+        return;
+    }
     image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false), x, &w);
 }

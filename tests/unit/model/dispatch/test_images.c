@@ -97,6 +97,22 @@ static void sampled_and_unfolded(void **state)
           "elementwise forward fill fp32 1,20", "elementwise forward unfold_grad fp32 1,32");
 }
 
+/* 6 planes of 3 x 4 x 5 results of 2 samples: blocks of 8 x 32 threads in each plane of 4 x 5. Backward adds to zeros: 720
+   maxima, or windows that overlap or not. */
+static void pools_of_volumes(void **state)
+{
+    (void)state;
+#define VOLUME(stride) "\"kernel_size\":[2,2,2],\"stride\":[" stride "],\"padding\":[0,0,0]"
+    MAKES(CAPTURE("[[1,0],6,6,8,10]", "[10]", "4", X("[[1,0],6,3,4,5]") "," TENSOR("[[1,0],6,3,4,5]", "int64", "activation"),
+                  STEP("aten::max_pool3d_with_indices", "[2]", "[4,5]", VOLUME("2,2,2"))),
+          FP32, 2, "reduce forward max_pool3d fp32 9216,8,1", "elementwise forward fill fp32 1,5760",
+          "reduce forward max_pool3d_grad fp32 720,1,1");
+    MAKES(ONE("aten::avg_pool3d", "[[1,0],6,6,8,10]", "[10]", "[[1,0],6,3,4,5]", VOLUME("2,2,2")), FP32, 2,
+          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_grad fp32 9216,8,1");
+    MAKES(ONE("aten::avg_pool3d", "[[1,0],6,4,5,6]", "[6]", "[[1,0],6,3,4,5]", VOLUME("1,1,1")), FP32, 2,
+          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_add fp32 9216,8,1");
+}
+
 /* Images of 5 x 4 pixels of 6 channels, which lie next to each other: the pads write 7 x 6 pixels in rows. A reflection
    copies the 6 channels of 40 pixels that it reads, but no gradients in rows; a replication takes the time of such a copy. */
 static void pads_write_rows(void **state)
@@ -121,7 +137,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mode_has_its_kernel), cmocka_unit_test(lines_and_volumes_have_their_own),
         cmocka_unit_test(adaptive_pools),           cmocka_unit_test(windows_and_columns),
-        cmocka_unit_test(sampled_and_unfolded),       cmocka_unit_test(pads_write_rows),
+        cmocka_unit_test(sampled_and_unfolded),       cmocka_unit_test(pools_of_volumes),
+        cmocka_unit_test(pads_write_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
