@@ -19,7 +19,12 @@ import zoo
 
 SETS = [importlib.import_module(path.stem) for pattern in ("written*.py", "practice*.py")
         for path in sorted(pathlib.Path(__file__).parent.glob(pattern))]
-WRITTEN = {name: make for module in SETS for name, make in module.NETWORKS.items()}
+WRITTEN = {}
+for module in SETS:
+    for name, make in module.NETWORKS.items():
+        if name in WRITTEN:
+            raise ValueError(f"two networks are named {name}: {WRITTEN[name].__module__}.py and {module.__name__}.py")
+        WRITTEN[name] = make
 STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
          for module in SETS for name, step in getattr(module, "STEPS", {}).items()}
 STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})

@@ -11,7 +11,7 @@ from torch import nn
 from blocks import Attention, Encoder, Result, RMSNorm, heads_first, heads_joined, words
 
 
-def evolving_interests():
+def drifting_tastes():
     """Clicks on goods: a GRU reads what was bought, and a second one whose gates the candidate's attention scales."""
     class Gated(nn.Module):
         def __init__(self, i, c):
@@ -381,9 +381,9 @@ def decorrelated_views():
     return Net(), lambda b: (torch.zeros(b, 3, 224, 224), torch.zeros(b, 3, 224, 224)), "own"
 
 
-NETWORKS = {f.__name__: f for f in (evolving_interests, cloze_items, patch_forecaster, imputed_series, implicit_q,
+NETWORKS = {f.__name__: f for f in (drifting_tastes, cloze_items, patch_forecaster, imputed_series, implicit_q,
                                     action_expert, chess_squares, decorrelated_views)}
-STEPS = {"evolving_interests": ("fp32", 512, "nchw", "adam"), "cloze_items": ("amp-fp16", 128, "nchw", "adamw"),
+STEPS = {"drifting_tastes": ("fp32", 512, "nchw", "adam"), "cloze_items": ("amp-fp16", 128, "nchw", "adamw"),
          "patch_forecaster": ("tf32", 128, "nchw", "adamw"), "imputed_series": ("fp32", 32, "nchw", "adam"),
          "implicit_q": ("fp32", 256, "nchw", "adam"), "action_expert": ("amp-bf16", 16, "nchw", "adamw"),
          "chess_squares": ("amp-fp16", 512, "nchw", "momentum"),
