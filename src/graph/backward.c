@@ -104,12 +104,12 @@ static void replay(cm__backward *b, int32_t group)
     b->g->block = block;
 }
 
-/* A quantised weight is never kept in 16 bits: each product that reads it unpacks it again. */
+/* A quantised weight is not kept in 16 bits: each product that reads it unpacks it again. */
 static bool is_unpacked(const cm__backward *b, int32_t tensor)
 {
     int32_t from = cm__t(b->g, tensor)->producer;
     while (from >= 0 && b->g->nodes[from].view) from = cm__t(b->g, b->g->nodes[from].inputs[0])->producer;
-    return from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK;
+    return from >= 0 && b->g->nodes[from].op == CM_OP_UNPACK && !cm__unpacks_by_operators(b->g, &b->g->nodes[from]);
 }
 
 static int32_t unpack_again(cm__backward *b, int32_t tensor)

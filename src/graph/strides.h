@@ -39,6 +39,7 @@ bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* con
 /* All dimensions but the last `inner` ones can be viewed as one. */
 bool           cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner);
 static inline bool cm__is_image_rank(int32_t rank) { return rank == 4 || rank == 5; } /* planes, volumes */
+bool           cm__repeats_pixels(const cm_node *forward); /* a pad by reflected or repeated pixels */
 bool           cm__joins_directions(const cm_graph *g, const cm_node *n); /* of one bidirectional layer */
 bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, by PyTorch's definition */
 

@@ -10,6 +10,8 @@ const cm_graph *cm__tuned(cm__ctx *ctx, const cm_graph *forward, const cm_tuning
 
 /* tune_quantize.c: whether a product reads a weight that is stored in fewer bits and unpacked for it. */
 bool cm__reads_unpacked(const cm_graph *g, const cm_node *n);
+/* Whether a weight is unpacked by operators of PyTorch, and kept in 16 bits until backward. */
+bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n);
 
 /* precision.c: copy `forward` into `step` in the given precision, with the casts this needs. */
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);

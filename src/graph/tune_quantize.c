@@ -70,6 +70,13 @@ int32_t cm__tune_unpack(cm__tune *t, const cm_tensor *weight, int32_t packed)
     return n->outputs[0];
 }
 
+/* AutoGPTQ of 2023 trains without its fused kernels (Qwen's finetune.py: disable_exllama): QuantLinear.forward() unpacks by
+   shifts, masks and products of PyTorch, and autograd keeps the result for backward. Only this format has zero points. */
+bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n)
+{
+    return n->op == CM_OP_UNPACK && n->n_inputs > 3 && g->software && g->software < 2024;
+}
+
 /* bitsandbytes' Linear4bit.forward() returns its result in the type of its input: fp32 after a layer norm under autocast,
    16 bits after an RMS norm that casts back. Of experts, whose tokens the model casts itself, the types are not known. */
 bool cm__reads_unpacked(const cm_graph *g, const cm_node *n)

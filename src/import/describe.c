@@ -17,6 +17,7 @@ static const char *const family_kinds[CM__FAMILIES] = {
     [CM__QWEN2] = "qwen2", [CM__MIXTRAL] = "mixtral", [CM__VIT] = "vit", [CM__QWEN3] = "qwen3", [CM__GEMMA] = "gemma",
     [CM__DEEPSEEK] = "deepseek", [CM__GPT_OSS] = "gpt-oss", [CM__PHI] = "phi", [CM__PHI3] = "phi3",
     [CM__DINOV2] = "dinov2", [CM__WHISPER] = "whisper", [CM__CLIP] = "clip", [CM__HYBRID] = "hybrid",
+    [CM__QWEN] = "qwen",
 };
 
 static int shown(cm__span s) { return (int)(s.length > SHOWN ? SHOWN : s.length); }

@@ -31,9 +31,9 @@ static const char *const state_names[] = {
 #define PAIR (BIT(T5) | BIT(WHISPER))
 #define TEXT (ANY & ~IMAGE)
 #define MOE (BIT(MIXTRAL) | BIT(QWEN3) | BIT(DEEPSEEK) | BIT(GPT_OSS) | BIT(HYBRID))
-#define GATED (BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN2) | BIT(GEMMA) | BIT(PHI3) | MOE)
+#define GATED (BIT(LLAMA) | BIT(MISTRAL) | BIT(QWEN) | BIT(QWEN2) | BIT(GEMMA) | BIT(PHI3) | MOE)
 #define GQA (BIT(GPT2) | BIT(PHI) | (GATED & ~BIT(DEEPSEEK)))
-#define WINDOWED (GATED & ~(BIT(LLAMA) | BIT(DEEPSEEK)))
+#define WINDOWED (GATED & ~(BIT(LLAMA) | BIT(QWEN) | BIT(DEEPSEEK)))
 #define LEARNED (BIT(GPT2) | BIT(BERT) | BIT(ROBERTA) | BIT(DISTILBERT) | BIT(OPT) | BIT(WHISPER) | BIT(CLIP))
 #define LABELLED (ANY & ~(PAIR | BIT(CLIP)))
 #define COUNT(field, from, to, who) {#field, offsetof(cm__transformer, field), CM__FIELD_COUNT, from, to, NULL, who}
@@ -198,6 +198,7 @@ static const cm__transformer defaults[CM__FAMILIES] = {
                   .position = CM__POSITION_ROTARY, .parallel = 1, .labels = 2},
     [CM__LLAMA] = {LLAMA_LIKE, .vocab = 32000},
     [CM__MISTRAL] = {LLAMA_LIKE, .vocab = 32000, .window = 4096},
+    [CM__QWEN] = {LLAMA_LIKE, .vocab = 151936, .qkv_bias = 1},
     [CM__QWEN2] = {LLAMA_LIKE, .vocab = 151936, .qkv_bias = 1},
     [CM__MIXTRAL] = {LLAMA_LIKE, .vocab = 32000, .experts = 8, .top_k = 2},
     [CM__VIT] = {.head = CM__HEAD_CLASSIFIER, .pre_norm = 1, BIASES, .activation = CM__ACT_GELU, .image = 224,

@@ -240,26 +240,36 @@ int32_t cm__cost_keep(cm__model *m, const cm__cost *cost)
     return m->n_costs++;
 }
 
+static void join_parts(const cm__model *m, cm__cost *c)
+{
+    c->first = c->layer = c->last = (cm__part){0};
+    add_part(&c->first, &c->parts.all[0], 1);
+    add_part(&c->last, &c->parts.all[c->parts.count - 1], 1);
+    for (int32_t i = 1; i < c->parts.count - 1; i++) add_part(&c->layer, &c->parts.all[i], 1.0 / m->layers);
+}
+
+/* The parts themselves end with the scratch memory. */
+static void forget_parts(cm__cost *c)
+{
+    c->parts.all = NULL;
+    c->parts.gradients = NULL;
+    c->parts.count = c->parts.n_gradients = 0;
+}
+
 static cm__cost cost_of(cm__model *m, cm__step_model *s, const cm_plan *p, int64_t micro_batch)
 {
-    cm__ctx   *scratch = cm__scratch_new(m->ctx);
-    cm__timed *timed = cm__alloc_array(scratch, (size_t)s->calls->n_calls, sizeof *timed);
-    cm__cost   c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = p->cp,
-                    .samples = (double)micro_batch / p->cp};
-    c.parts = cm__parts_new(scratch, s, m->fabric, (double)micro_batch, p->cp, timed);
-    add_part(&c.first, &c.parts.all[0], 1);
-    add_part(&c.last, &c.parts.all[c.parts.count - 1], 1);
-    for (int32_t i = 1; i < c.parts.count - 1; i++) add_part(&c.layer, &c.parts.all[i], 1.0 / m->layers);
-    add_repeated(m, s, timed, &c);
+    cm__ctx *scratch = cm__scratch_new(m->ctx);
+    cm__cost c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = p->cp,
+                  .samples = (double)micro_batch / p->cp};
+    c.parts = cm__parts_sizes(scratch, s, (double)micro_batch, p->cp);
+    join_parts(m, &c);
     add_memory(m, s, &c);
-    c.parts.all = NULL;
-    c.parts.gradients = NULL;
-    c.parts.count = c.parts.n_gradients = 0;
+    forget_parts(&c);
     cm__scratch_free(scratch);
     return c;
 }
 
-int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
+int32_t cm__cost_sizes_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
 {
     cm_plan at = *plan, *p = &at;
     double  samples = (double)micro_batch / cp;
@@ -268,4 +278,28 @@ int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int3
         if (is_cost(&m->costs[i - 1], p, samples)) return i - 1;
     cm__cost c = cost_of(m, step_for(m, p), p, micro_batch);
     return cm__cost_keep(m, &c);
+}
+
+void cm__cost_time(cm__model *m, int32_t cost, const cm_plan *plan, int64_t micro_batch)
+{
+    cm__cost *c = &m->costs[cost];
+    cm_plan   at = *plan;
+    if (c->timed) return;
+    at.cp = c->cp;
+    cm__step_model *s = step_for(m, &at);
+    cm__ctx        *scratch = cm__scratch_new(m->ctx);
+    cm__timed      *timed = cm__alloc_array(scratch, (size_t)s->calls->n_calls, sizeof *timed);
+    c->parts = cm__parts_new(scratch, s, m->fabric, (double)micro_batch, c->cp, timed);
+    join_parts(m, c);
+    add_repeated(m, s, timed, c);
+    c->timed = true;
+    forget_parts(c);
+    cm__scratch_free(scratch);
+}
+
+int32_t cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp)
+{
+    int32_t cost = cm__cost_sizes_at(m, plan, micro_batch, cp);
+    cm__cost_time(m, cost, plan, micro_batch);
+    return cost;
 }

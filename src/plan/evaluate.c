@@ -315,13 +315,55 @@ static int32_t stages_of_zero(const cm__model *m, const cm_plan *p)
     return cm__replicas(p) < 2 ? 1 : states_only ? 2 : 4;
 }
 
+/* The place under each stage of ZeRO. */
+typedef struct by_zero {
+    at_place plain, gradients, weights, *at[4];
+} by_zero;
+
+static void places_of(by_zero *z, const cm__model *m, const cm__spot *place)
+{
+    const cm__model *shards = m->sharded ? m->sharded : m;
+    int32_t          sharded = m->sharded ? place->sharded : place->cost;
+    z->plain = place_of(m, place->cost, place->plan, 0);
+    for (int i = 0; i < 4; i++) z->at[i] = &z->plain;
+    if (stages_of_zero(m, &place->plan) < 3) return;
+    if (m->sharded) z->gradients = place_of(shards, sharded, place->plan, 2), z->at[2] = &z->gradients;
+    z->weights = place_of(shards, sharded, place->plan, 3), z->at[3] = &z->weights;
+}
+
+static bool may_offload(const cm__model *m) { return !m->usual && !shards_states_only(m); }
+
+/* Takes over one of the schedules; false: the place does not have it. 0: GPipe, otherwise so many pieces per stage. */
+static bool set_schedule(const cm__model *m, cm_plan *p, int32_t pieces)
+{
+    if (pieces == 0 ? p->pp == 1 || m->usual : !pieces_fit(m, p, pieces)) return false;
+    p->gpipe = pieces == 0;
+    p->interleave = pieces ? pieces : 1;
+    return true;
+}
+
+/* Each kind of offloading makes the peak smaller or leaves it, so that all of them together fit if any choice does. */
+void cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2])
+{
+    cm_plan p = place->plan;
+    by_zero z;
+    fits[0] = fits[1] = false;
+    places_of(&z, m, place);
+    p.offload_optimizer = p.offload_activations = p.offload_weights = may_offload(m);
+    for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++)
+        for (p.zero = set_schedule(m, &p, v) ? 0 : 4; p.zero < stages_of_zero(m, &p); p.zero++) {
+            const at_place *at = z.at[p.zero];
+            if (peak_of(at->m, &at->h, &p) <= at->m->capacity_bytes) fits[p.zero >= 2] = true;
+        }
+}
+
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                   cm__best *best)
 {
     cm_plan  p = place->plan;
-    int32_t  sharded = m->sharded ? place->sharded : place->cost;
     unsigned early = overlaps(m, &p);
-    bool     offloads = !m->usual && !shards_states_only(m);
+    bool     offloads = may_offload(m);
+    by_zero  z;
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
         best->feasible++;
@@ -329,15 +371,9 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
                                          .index = index, .plan = p});
         return;
     }
-    at_place plain = place_of(m, place->cost, p, 0), gradients, weights, *at[4] = {&plain, &plain, &plain, &plain};
-    if (stages_of_zero(m, &p) > 2) {
-        if (m->sharded) gradients = place_of(m->sharded, sharded, p, 2), at[2] = &gradients;
-        weights = place_of(m->sharded ? m->sharded : m, sharded, p, 3), at[3] = &weights;
-    }
+    places_of(&z, m, place);
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
-        if (v == 0 ? p.pp == 1 || m->usual : !pieces_fit(m, &p, v)) continue;
-        p.gpipe = v == 0;
-        p.interleave = v ? v : 1;
+        if (!set_schedule(m, &p, v)) continue;
         for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
             for (unsigned choice = 0; choice < 8 * early; choice++) {
                 if (!offloads && choice & 7) continue;
@@ -345,7 +381,7 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
                 p.offload_activations = choice & 2;
                 p.offload_weights = choice & 4;
                 p.overlap = choice & 8;
-                try_plan(at[p.zero], &p, index++, score, user, best);
+                try_plan(z.at[p.zero], &p, index++, score, user, best);
             }
         }
     }

@@ -45,6 +45,7 @@ typedef struct cm__cost {
     double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
     cm__parts parts; /* without the parts and the gradients themselves: estimates assume equal layers */
+    bool      timed; /* false: sizes alone */
     int32_t   older; /* the next cost with the same hash value, plus 1; 0: none */
 } cm__cost;
 
@@ -118,6 +119,9 @@ cm__model *cm__model_new(cm__ctx *ctx, const cm_graph *step, const cm_device *de
 cm__model *cm__model_of_step(cm__ctx *ctx, const cm_graph *step, cm_runtime runtime);
 cm__model *cm__model_on(cm__ctx *ctx, const cm__model *step, const cm_device *device, const cm_fabric *fabric);
 int32_t    cm__cost_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp);
+/* The same without times, and the times of such a cost. */
+int32_t    cm__cost_sizes_at(cm__model *m, const cm_plan *plan, int64_t micro_batch, int32_t cp);
+void       cm__cost_time(cm__model *m, int32_t cost, const cm_plan *plan, int64_t micro_batch);
 int32_t    cm__cost_keep(cm__model *m, const cm__cost *cost); /* returns its index */
 
 /* space.c: gives every place to `visit`, in a fixed order. */
@@ -193,6 +197,9 @@ void cm__search_counts(cm__ctx *ctx, const cm_graph *forward, const cm_device *d
 
 /* evaluate.c */
 typedef double cm__score(void *user, const cm_plan *plan, double step_s);
+/* Whether a plan of the place fits by its costs' sizes: [0] one with whole gradients and weights, [1] one that shards
+   them (ZeRO 2 and 3). Plans that do not fit need no time. */
+void     cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2]);
 /* Evaluates all plans at a place; `index` is the number of the first. */
 void     cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                       cm__best *best);

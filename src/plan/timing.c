@@ -82,9 +82,21 @@ static bool stopped(const cm__timing *t) { return t->o->stop && *t->o->stop; }
 static bool too_large(cm__model *m, const cm_plan *p)
 {
     if (m->whole) return false;
-    int32_t one = cm__cost_at(m, p, 1, 1); /* may reallocate the costs */
+    int32_t one = cm__cost_sizes_at(m, p, 1, 1); /* may reallocate the costs */
     bool    here = m->costs[one].kept_bytes * (double)p->micro_batch / p->cp > m->capacity_bytes;
     return here && (!m->sharded || too_large(m->sharded, p));
+}
+
+/* Times the layers at a place if a plan there fits. */
+static void time_place(cm__model *m, cm__spot *place)
+{
+    const cm_plan *p = &place->plan;
+    bool           fits[2] = {true, false};
+    place->cost = cm__cost_sizes_at(m, p, p->micro_batch, p->cp);
+    if (m->sharded) place->sharded = cm__cost_sizes_at(m->sharded, p, p->micro_batch, p->cp);
+    if (!m->whole) cm__find_fitting(m, place, fits);
+    if (fits[0] || (fits[1] && !m->sharded)) cm__cost_time(m, place->cost, p, p->micro_batch);
+    if (m->sharded && (m->whole || fits[1])) cm__cost_time(m->sharded, place->sharded, p, p->micro_batch);
 }
 
 static void time_groups(dealing *d, cm__model *m, int32_t index)
@@ -94,10 +106,8 @@ static void time_groups(dealing *d, cm__model *m, int32_t index)
         d->groups.taker[g] = index;
         for (int32_t i = d->groups.first[g]; i >= 0 && !stopped(t); i = d->groups.next[i]) {
             cm__spot *place = &t->places[i];
-            bool      none = too_large(m, &place->plan);
-            place->cost = none ? CM__TOO_LARGE : cm__cost_at(m, &place->plan, place->plan.micro_batch, place->plan.cp);
-            if (m->sharded && !none)
-                place->sharded = cm__cost_at(m->sharded, &place->plan, place->plan.micro_batch, place->plan.cp);
+            if (too_large(m, &place->plan)) place->cost = CM__TOO_LARGE;
+            else time_place(m, place);
         }
     }
 }

@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 # Sizes from the models' public config.json files.
 MISTRAL = "mistral:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000"
 MIXTRAL = "mixtral:layers=32,hidden=4096,heads=32,kv_heads=8,ffn=14336,vocab=32000,experts=8,top_k=2"
-QWEN = "qwen2:kv_heads={heads},layers={layers},hidden={hidden},heads={heads},ffn={ffn},vocab={vocab}"
+QWEN = "qwen:layers={layers},hidden={hidden},heads={heads},ffn={ffn},vocab={vocab}" # the first Qwen: one product for q, k and v
 MODELS = {
     "mistralai/Mistral-7B-v0.1": MISTRAL, "TheBloke/Mistral-7B-v0.1-GPTQ": MISTRAL,
     "mistralai/Mixtral-8x7B-Instruct-v0.1": MIXTRAL, "TheBloke/Mixtral-8x7B-Instruct-v0.1-GPTQ": MIXTRAL,
@@ -77,7 +77,7 @@ def adapter_of(row):
     prepared = "baseline-peft-bnb" in row["notes"] and int(row["n_devices"]) == 1
     # fused adapters are exempt from FSDP's wrapping policy, which makes each trained module a unit (peft.utils.other)
     joined = ",fsdp=exempt" if fused else ""
-    saved = ",save=embed_tokens+lm_head" if "wte" in row["target_modules"] else "" # finetune.py: modules_to_save
+    saved = ",save=wte+lm_head" if "wte" in row["target_modules"] else "" # finetune.py: modules_to_save
     return wide + (",rest=fp32" if prepared else "") + joined + saved
 
 
@@ -143,8 +143,11 @@ def loss_of(row):
 
 
 def software_of(row):
-    """bitsandbytes 0.41 (litgpt's tables of 2023, ms-swift's benchmark) saves the inputs of 4-bit products."""
-    return ["--software", "2023"] if row["source"].endswith(("litgpt", "ms-swift")) and row["method"] == "qlora" else []
+    """bitsandbytes 0.41 (litgpt's tables of 2023, ms-swift's benchmark) saves the inputs of 4-bit products. Qwen's script and
+    ms-swift train GPTQ weights without fused kernels (disable_exllama), so AutoGPTQ unpacks by operators of PyTorch."""
+    old = row["source"].endswith(("litgpt", "ms-swift")) and row["method"] == "qlora"
+    operators = row["source"].endswith(("/Qwen", "ms-swift")) and row["base_quant"] == "gptq-int4"
+    return ["--software", "2023"] if old or operators else []
 
 
 def reentrant_of(row):
@@ -188,6 +191,12 @@ def words_of(row):
         (["--ep", ep] if ep and ep != "1" else [])
 
 
+def of_time(row, words):
+    """DeepSpeed computes with 16-bit copies of the adapters (module.half()); what it stores is as much as fp32 adapters are: 2 bytes
+    each of copy and gradient, 4 of the trained one and 8 of states."""
+    return [w.replace(",dtype=fp32", "") for w in words] if precision_of(row) == "fp16" else words
+
+
 def asked(program, command, row, words):
     run = subprocess.run([program, command, MODELS[row["model"]], *words, "--json"], capture_output=True, text=True,
                          check=False)
@@ -229,12 +238,44 @@ def scored(program, row):
         ours = max(memory[which], loading_of(row, memory)) + (memory["context_bytes"] if smi else 0)
         out.update(precision=precision_of(row), memory=ours / 2 ** 30, memory_measured=measured / 2 ** 30, memory_error=ours / measured - 1)
     if row["status"] == "ok" and timed(row):
-        step = asked(program, "predict", row, words)
+        step = asked(program, "predict", row, of_time(row, words))
         if "step_time_s" in step:
             low, high = step["interval_s"]
             out.update(time=step["step_time_s"], time_measured=timed(row), time_error=step["step_time_s"] / timed(row) - 1,
                        inside=low <= timed(row) <= high)
     return out
+
+
+# Options that a question leaves out which names the model, the method, the precision and the plan alone, and their words.
+FACTS = {"--reentrant": 1, "--loss-kernel": 2, "--logits": 2, "--use-cache": 1, "--software": 2, "--attention": 2,
+         "--tokens-per-sample": 2, "--fused-kernels": 1}
+
+
+def bare_of(row, words):
+    kept, skip = [], 0
+    for word in words:
+        skip = FACTS.get(word, skip)
+        kept += [] if skip else [word]
+        skip = max(0, skip - 1)
+    kept[kept.index("--precision") + 1] = "fp16" if "fp16" in row["precision"] else "bf16"
+    return [",".join(p for p in w.split(",") if p.startswith(("r=", "targets="))) if w.startswith("r=") else w for w in kept]
+
+
+def answered(program, row):
+    """Whether the run ran out of memory, and what the command fits says of it without the row's own facts."""
+    words = words_of(row)
+    said = asked(program, "fits", row, bare_of(row, words)) if words and row["status"] in ("ok", "oom") else {}
+    return (row["status"] == "oom", said["fits"], said["answer"]) if "answer" in said else None
+
+
+def print_answers(answers):
+    count = len(answers)
+    for name, test in (("memory's yes or no", lambda a: not a[1]), ("the answer no of fits", lambda a: a[2] == "no")):
+        some = [a for a in answers if name.startswith("memory") or a[2] != "unsure"]
+        called, out = [a for a in some if test(a)], [a for a in some if a[0]]
+        right = sum(a[0] for a in called)
+        print(f"{name}: {len(some)} of {count} runs decided, {len(out)} of them out of memory; called out {len(called)}, rightly {right}: "
+              f"precision {right / max(1, len(called)):.3f}, recall {right / max(1, len(out)):.3f}")
 
 
 def mean(values):
@@ -288,10 +329,15 @@ def main():
     parser.add_argument("program")
     parser.add_argument("rows")
     parser.add_argument("-o", "--out")
+    parser.add_argument("--bare", action="store_true", help="ask whether runs fit by model, method, precision and plan alone")
     parser.add_argument("--every", type=int, default=1, help="use every Nth row")
     a = parser.parse_args()
     with gzip.open(a.rows, "rt", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))[:: a.every]
+    if a.bare:
+        with ThreadPoolExecutor(2) as pool:
+            print_answers([x for x in pool.map(lambda row: answered(a.program, row), rows) if x])
+        return
     with ThreadPoolExecutor(2) as pool:
         done = [r for r in pool.map(lambda row: scored(a.program, row), rows) if r]
     for key in ("source", "model", "method", "kernels"):

@@ -18,7 +18,8 @@ typedef struct block {
     int64_t  size, address; /* addresses only order blocks of equal size */
     int32_t  before, after; /* neighbours in the segment */
     uint16_t list;         /* of a free block */
-    bool     small, free;
+    uint8_t  pool;
+    bool     free;
 } block;
 
 /* Free blocks whose sizes differ by less than 1/8, the largest first and those of equal size by descending address: the
@@ -35,23 +36,27 @@ typedef struct free_list {
 #define LIST_FIRST 16     /* blocks that a list has room for at first */
 #define BLOCKS_FIRST 1024 /* and the allocator: a step has about as many */
 
-typedef struct pool {
+typedef struct free_blocks {
     free_list lists[LISTS];
     uint64_t  filled[WORDS]; /* a bit for each list that is not empty */
-} pool;
+} free_blocks;
+
+#define POOLS (2 * CM__STREAMS) /* of each stream: of large blocks and of small ones */
+
+static bool is_small(uint8_t pool) { return pool % 2; }
 
 struct cm__allocator {
     cm__ctx *ctx;
     block   *blocks;
     int32_t *unused; /* free entries of `blocks` */
-    pool    *pools[2];
+    free_blocks *pools[POOLS]; /* NULL: nothing was allocated there */
     int64_t  allocated, reserved, most_reserved, next_address;
     double   limit;
     int32_t  n_blocks, cap_blocks, n_unused, cap_unused;
     bool     expandable;
     /* with expandable segments, per pool: the block at the end of its segment (NONE: unmapped), the address behind it */
-    int32_t  last[2];
-    int64_t  mapped[2];
+    int32_t  last[POOLS];
+    int64_t  mapped[POOLS];
 };
 
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
@@ -59,7 +64,7 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes)
     cm__allocator *a = cm__alloc(ctx, sizeof *a);
     a->ctx = ctx;
     a->limit = limit_bytes;
-    for (int i = 0; i < 2; i++) a->pools[i] = cm__alloc(ctx, sizeof *a->pools[i]), a->last[i] = NONE;
+    for (int i = 0; i < POOLS; i++) a->last[i] = NONE;
     return a;
 }
 
@@ -75,7 +80,7 @@ static uint32_t list_of(int64_t size)
 }
 
 /* The first list from `from` on that is not empty; LISTS: none. */
-static uint32_t next_filled(const pool *p, uint32_t from)
+static uint32_t next_filled(const free_blocks *p, uint32_t from)
 {
     uint32_t word = from / 64;
     uint64_t bits = from < LISTS ? p->filled[word] >> from % 64 << from % 64 : 0;
@@ -116,7 +121,7 @@ static inline int32_t place_on(const cm__allocator *a, const free_list *s, const
 static void put_free(cm__allocator *a, int32_t id)
 {
     block     *b = &a->blocks[id];
-    pool      *p = a->pools[b->small];
+    free_blocks *p = a->pools[b->pool];
     uint32_t   list = list_of(b->size);
     free_list *s = &p->lists[list];
     int32_t    place = place_on(a, s, b);
@@ -130,7 +135,7 @@ static void put_free(cm__allocator *a, int32_t id)
     b->free = true;
 }
 
-static int32_t take_at(cm__allocator *a, pool *p, uint32_t list, int32_t place)
+static int32_t take_at(cm__allocator *a, free_blocks *p, uint32_t list, int32_t place)
 {
     free_list *s = &p->lists[list];
     int32_t    id = s->of[place];
@@ -144,12 +149,12 @@ static int32_t take_at(cm__allocator *a, pool *p, uint32_t list, int32_t place)
 static void take_free(cm__allocator *a, int32_t id)
 {
     block *b = &a->blocks[id];
-    pool  *p = a->pools[b->small];
+    free_blocks *p = a->pools[b->pool];
     take_at(a, p, b->list, place_on(a, &p->lists[b->list], b) - 1);
 }
 
 /* Takes the smallest block that is large enough, of these the one at the lowest address; NONE: there is none. */
-static int32_t take_smallest(cm__allocator *a, pool *p, int64_t size)
+static int32_t take_smallest(cm__allocator *a, free_blocks *p, int64_t size)
 {
     uint32_t list = list_of(size);
     int32_t  place = p->lists[list].count - 1;
@@ -188,7 +193,7 @@ static void join_next(cm__allocator *a, int32_t id)
     a->blocks[id].size += a->blocks[gone].size;
     a->blocks[id].after = a->blocks[gone].after;
     if (a->blocks[id].after != NONE) a->blocks[a->blocks[id].after].before = id;
-    if (a->last[a->blocks[id].small] == gone) a->last[a->blocks[id].small] = id;
+    if (a->last[a->blocks[id].pool] == gone) a->last[a->blocks[id].pool] = id;
     forget_block(a, gone);
 }
 
@@ -196,9 +201,9 @@ static void split(cm__allocator *a, int32_t id, int64_t size)
 {
     block   whole = a->blocks[id];
     int32_t rest = new_block(a, (block){.size = whole.size - size, .address = whole.address + size, .before = id,
-                                        .after = whole.after, .small = whole.small});
+                                        .after = whole.after, .pool = whole.pool});
     if (whole.after != NONE) a->blocks[whole.after].before = rest;
-    if (a->last[whole.small] == id) a->last[whole.small] = rest;
+    if (a->last[whole.pool] == id) a->last[whole.pool] = rest;
     a->blocks[id].after = rest;
     a->blocks[id].size = size;
     put_free(a, rest);
@@ -219,13 +224,13 @@ int64_t cm__allocator_alone(int64_t bytes)
     return size >= LARGE_SEGMENT && whole - size <= SMALL_MOST ? whole : 0;
 }
 
-static int64_t page_of(bool small) { return small ? SMALL_SEGMENT : LARGE_SEGMENT; }
+static int64_t page_of(uint8_t pool) { return is_small(pool) ? SMALL_SEGMENT : LARGE_SEGMENT; }
 
 /* Unmaps the whole pages of a free block. What is left on either side has no neighbour there any more. */
 static void unmap_pages(cm__allocator *a, int32_t id)
 {
     block   whole = a->blocks[id];
-    int64_t page = page_of(whole.small), end = whole.address + whole.size;
+    int64_t page = page_of(whole.pool), end = whole.address + whole.size;
     int64_t from = (whole.address + page - 1) / page * page, to = end / page * page;
     if (to <= from) return;
     take_free(a, id);
@@ -235,12 +240,12 @@ static void unmap_pages(cm__allocator *a, int32_t id)
     else forget_block(a, id);
     if (to < end)
         right = new_block(a, (block){.size = end - to, .address = to, .before = NONE, .after = whole.after,
-                                     .small = whole.small});
+                                     .pool = whole.pool});
     if (whole.before != NONE) a->blocks[whole.before].after = left;
     if (left != NONE) a->blocks[left].after = NONE, put_free(a, left);
     if (whole.after != NONE) a->blocks[whole.after].before = right;
     if (right != NONE) put_free(a, right);
-    if (a->last[whole.small] == id) a->last[whole.small] = right;
+    if (a->last[whole.pool] == id) a->last[whole.pool] = right;
 }
 
 void cm__allocator_release_cached(cm__allocator *a)
@@ -248,17 +253,17 @@ void cm__allocator_release_cached(cm__allocator *a)
     for (int32_t i = 0, count = a->n_blocks; a->expandable && i < count; i++)
         if (a->blocks[i].free) unmap_pages(a, i);
     if (a->expandable) return;
-    for (int small = 0; small < 2; small++)
-        for (uint32_t list = 0; (list = next_filled(a->pools[small], list)) < LISTS; list++)
-            for (int32_t place = a->pools[small]->lists[list].count - 1; place >= 0; place--) {
-                const block *b = &a->blocks[a->pools[small]->lists[list].of[place]];
+    for (int i = 0; i < POOLS; i++)
+        for (uint32_t list = 0; a->pools[i] && (list = next_filled(a->pools[i], list)) < LISTS; list++)
+            for (int32_t place = a->pools[i]->lists[list].count - 1; place >= 0; place--) {
+                const block *b = &a->blocks[a->pools[i]->lists[list].of[place]];
                 if (b->before != NONE || b->after != NONE) continue;
                 a->reserved -= b->size;
-                forget_block(a, take_at(a, a->pools[small], list, place));
+                forget_block(a, take_at(a, a->pools[i], list, place));
             }
 }
 
-static int32_t new_segment(cm__allocator *a, int64_t size)
+static int32_t new_segment(cm__allocator *a, int64_t size, uint8_t pool)
 {
     int64_t whole = segment_size(size);
     if ((double)(a->reserved + whole) > a->limit) cm__allocator_release_cached(a);
@@ -267,29 +272,28 @@ static int32_t new_segment(cm__allocator *a, int64_t size)
     if (a->reserved > a->most_reserved) a->most_reserved = a->reserved;
     a->next_address += whole;
     return new_block(a, (block){.size = whole, .address = a->next_address - whole, .before = NONE, .after = NONE,
-                                .small = size <= SMALL_MOST});
+                                .pool = pool});
 }
 
 /* Pages that the segment needs behind its last block, which is a part of the new one if it is free. */
-static int64_t missing_pages(const cm__allocator *a, int64_t size, bool small)
+static int64_t missing_pages(const cm__allocator *a, int64_t size, uint8_t pool)
 {
-    int32_t last = a->last[small];
-    int64_t page = page_of(small), lacks = size - (last != NONE && a->blocks[last].free ? a->blocks[last].size : 0);
+    int32_t last = a->last[pool];
+    int64_t page = page_of(pool), lacks = size - (last != NONE && a->blocks[last].free ? a->blocks[last].size : 0);
     return (lacks + page - 1) / page * page;
 }
 
 /* Maps pages behind the last block of the pool's segment. */
-static int32_t more_pages(cm__allocator *a, int64_t size)
+static int32_t more_pages(cm__allocator *a, int64_t size, uint8_t pool)
 {
-    bool small = size <= SMALL_MOST;
-    if ((double)(a->reserved + missing_pages(a, size, small)) > a->limit) cm__allocator_release_cached(a);
-    int64_t whole = missing_pages(a, size, small);
+    if ((double)(a->reserved + missing_pages(a, size, pool)) > a->limit) cm__allocator_release_cached(a);
+    int64_t whole = missing_pages(a, size, pool);
     if ((double)(a->reserved + whole) > a->limit) return NONE;
     a->reserved += whole;
     if (a->reserved > a->most_reserved) a->most_reserved = a->reserved;
-    int32_t last = a->last[small];
-    int64_t address = a->mapped[small];
-    a->mapped[small] += whole;
+    int32_t last = a->last[pool];
+    int64_t address = a->mapped[pool];
+    a->mapped[pool] += whole;
     a->next_address += whole;
     if (last != NONE && a->blocks[last].free) {
         take_free(a, last);
@@ -297,20 +301,22 @@ static int32_t more_pages(cm__allocator *a, int64_t size)
         return last;
     }
     int32_t id = new_block(a, (block){.size = whole, .address = address, .before = last, .after = NONE,
-                                      .small = small});
+                                      .pool = pool});
     if (last != NONE) a->blocks[last].after = id;
-    return a->last[small] = id;
+    return a->last[pool] = id;
 }
 
 /* ---- the allocator ---------------------------------------------------------------------------------------------- */
 
-int32_t cm__allocator_take(cm__allocator *a, int64_t bytes)
+int32_t cm__allocator_take(cm__allocator *a, int64_t bytes, cm__stream stream)
 {
     if (bytes <= 0) return NOTHING;
     int64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
     bool    small = size <= SMALL_MOST;
-    int32_t id = take_smallest(a, a->pools[small], size);
-    if (id == NONE) id = a->expandable ? more_pages(a, size) : new_segment(a, size);
+    uint8_t pool = (uint8_t)(2 * stream + small);
+    if (!a->pools[pool]) a->pools[pool] = cm__alloc(a->ctx, sizeof *a->pools[pool]);
+    int32_t id = take_smallest(a, a->pools[pool], size);
+    if (id == NONE) id = a->expandable ? more_pages(a, size, pool) : new_segment(a, size, pool);
     if (id == NONE) return NONE;
     int64_t rest = a->blocks[id].size - size;
     if (small || a->expandable ? rest >= UNIT : rest > SMALL_MOST) split(a, id, size);

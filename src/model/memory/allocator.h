@@ -19,6 +19,10 @@
 
 typedef struct cm__allocator cm__allocator;
 
+/* CUDA streams: a block is used again by the stream that it was allocated for, and by no other (PyTorch keeps the free
+   blocks of each stream apart). */
+typedef enum cm__stream { CM__STREAM_COMPUTE, CM__STREAM_EXCHANGE, CM__STREAMS } cm__stream;
+
 /* Lives as long as the context. limit_bytes: memory of the device; INFINITY: no limit. */
 cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
 
@@ -26,7 +30,7 @@ cm__allocator *cm__allocator_new(cm__ctx *ctx, double limit_bytes);
 void cm__allocator_expand(cm__allocator *a);
 
 /* Allocates a block; -1: the device is out of memory. 0 bytes need no block: returns -2, which may be freed. */
-int32_t cm__allocator_take(cm__allocator *a, int64_t bytes);
+int32_t cm__allocator_take(cm__allocator *a, int64_t bytes, cm__stream stream);
 void    cm__allocator_free(cm__allocator *a, int32_t block);
 /* Returns every completely free segment to the device, as torch.cuda.empty_cache() does. */
 void    cm__allocator_release_cached(cm__allocator *a);

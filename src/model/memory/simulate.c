@@ -261,7 +261,7 @@ double cm__simulate_slack(const cm_footprint *f)
         bool kept = x->dies >= f->n_nodes && x->bytes.c[1] == 0 && x->bytes.c[2] == 0 && x->bytes.c[3] == 0;
         if (!kept || bytes <= 0) continue;
         requested += bytes;
-        cm__allocator_take(a, llround(bytes));
+        cm__allocator_take(a, llround(bytes), CM__STREAM_COMPUTE);
     }
     double slack = (double)cm__allocator_allocated(a) - requested;
     cm__scratch_free(scratch);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 #include "base/map.h"
+#include "graph/plan_counts.h"
+#include "graph/runtimes.h"
 
 /* ---- order of allocations --------------------------------------------------------------------------------------- */
 
@@ -91,11 +93,16 @@ cm__sizes cm__sizes_of(cm__ctx *ctx, const cm_footprint *f, double batch)
 /* ---- allocation ------------------------------------------------------------------------------------------------- */
 
 /* A block of so many bytes, rounded; -1: there is no room. */
-static int32_t try_take(cm__step_run *s, int64_t bytes, cm_category c)
+static int32_t try_take_on(cm__step_run *s, int64_t bytes, cm_category c, cm__stream stream)
 {
-    int32_t block = cm__allocator_take(s->allocator, bytes);
+    int32_t block = cm__allocator_take(s->allocator, bytes, stream);
     if (block >= 0) s->now[c] += (double)cm__allocator_size(s->allocator, block);
     return block;
+}
+
+static int32_t try_take(cm__step_run *s, int64_t bytes, cm_category c)
+{
+    return try_take_on(s, bytes, c, CM__STREAM_COMPUTE);
 }
 
 static int32_t take(cm__step_run *s, double bytes, cm_category c)
@@ -121,12 +128,22 @@ static void note_peak(cm__step_run *s, int32_t node)
     memcpy(s->use->categories, s->now, sizeof s->now);
 }
 
+/* Sharded gradients are allocated where they are scattered, on a stream beside the computation
+   (torch.distributed.fsdp, _post_backward_hook() and foreach_reduce()), and stay in its pool: activations cannot use
+   their memory while there are none. */
+static cm__stream stream_of(const cm__step_run *s, const cm__piece *x)
+{
+    const cm_memory_options *o = &s->f->options;
+    bool scattered = o->plan.zero >= 2 && cm__replicas(&o->plan) > 1 && cm__is_pytorch(o->runtime);
+    return scattered && (x->category == CM_CATEGORY_GRADIENTS || x->category == CM_CATEGORY_EPHEMERAL) ? CM__STREAM_EXCHANGE : CM__STREAM_COMPUTE;
+}
+
 static void make_pieces(cm__step_run *s, int32_t node)
 {
     for (int32_t p = s->order.first_born[node]; p >= 0; p = s->order.next_born[p]) {
         const cm__piece *x = &s->f->pieces[p];
         if (s->block[p] != -1) continue; /* outlived the previous step */
-        s->block[p] = try_take(s, s->sizes.pieces[p], x->category);
+        s->block[p] = try_take_on(s, s->sizes.pieces[p], x->category, stream_of(s, x));
         if (s->block[p] == -1) s->lacking += (double)s->sizes.pieces[p];
     }
 }

@@ -149,10 +149,40 @@ static double communication(const cm__parts *parts)
     return sum;
 }
 
+/* What memory depends on: parameters, stored activations, boundaries. */
+static void add_sizes(cm__making *k)
+{
+    const cm__step_model *m = k->m;
+    cm__parts            *parts = k->parts;
+    cm__parts_add_parameters(k);
+    parts->gradient_bytes = parts->weight_bytes * cm__gradient_copies(m->graph, m->runtime);
+    parts->updated = parts->parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
+    cm__parts_add_boundaries(k);
+    add_kept(k);
+    for (int32_t i = 0; i < parts->count - 1; i++) parts->all[i].units += 1; /* each layer, and what is around them */
+    parts->buffered = m->runtime == CM_RUNTIME_MEGATRON;
+}
+
+static const cm__layering *layering_of(cm__ctx *ctx, const cm__step_model *m)
+{
+    return m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls, NULL);
+}
+
+cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, double micro_batch, int32_t cp)
+{
+    const cm__layering *l = layering_of(ctx, m);
+    cm__parts           parts = {.count = l->count};
+    cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .parts = &parts,
+                             .batch = micro_batch / cp, .cp = cp};
+    parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
+    add_sizes(&k);
+    return parts;
+}
+
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed)
 {
-    const cm__layering *l = m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls, NULL);
+    const cm__layering *l = layering_of(ctx, m);
     cm__parts           parts = {.count = l->count};
     cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .fabric = fabric, .parts = &parts,
                              .batch = micro_batch / cp, .cp = cp};
@@ -165,19 +195,13 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     add_time(&k, timed);
     add_host(&k, timed);
     wait_for_loss(&k);
-    cm__parts_add_parameters(&k);
+    add_sizes(&k);
     cm__gradients_find(ctx, m->calls, timed, l, &parts);
-    parts.gradient_bytes = parts.weight_bytes * cm__gradient_copies(m->graph, m->runtime);
-    parts.updated = parts.parameters * (m->calls->shards.split ? m->calls->shards.updated : 1);
-    cm__parts_add_boundaries(&k);
-    add_kept(&k);
     parts.exchanges_behind = parts.renews_behind = cm__is_megatron_core(m->runtime, m->graph->software);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;
     parts.gathers_again = m->graph->wraps_units && cm__is_pytorch(m->runtime);
-    for (int32_t i = 0; i < parts.count - 1; i++) parts.all[i].units += 1; /* each layer, and what is around them */
-    parts.buffered = m->runtime == CM_RUNTIME_MEGATRON;
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);
     return parts;

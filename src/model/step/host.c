@@ -84,10 +84,11 @@ static bool is_inside(const cm_graph *g, const cm_node *n)
 cm__host_counts cm__host_count(const cm_graph *g)
 {
     cm__host_counts c = {.known = true};
-    int32_t         last = -1;
+    int32_t         last = -1, layer = -2; /* -1: operators that belong to no layer */
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           backward = n->phase == CM_BACKWARD;
+        if (n->phase == CM_RECOMPUTE && n->block != layer) c.checkpoints++, layer = n->block;
         c.trains |= n->phase != CM_FORWARD;
         if (n->phase == CM_UPDATE || is_inside(g, n)) continue;
         if (!backward) (n->phase == CM_RECOMPUTE ? c.again : c.forward)[kind_of(g, n)]++;
@@ -107,20 +108,28 @@ double cm__host_update(const cm_device *device, const cm_device *reference, cm_r
            cm__facts_of(g).updated * cm__host_number(device, reference, runtime, what);
 }
 
-/* Host time of a recomputed operator over that of a forward operator. */
+/* Host time of a recomputed operator over that of a forward operator. PyTorch's own checkpoints run Python for each tensor
+   that the repeated operators save; reentrant ones repeat the operators as they are. */
 static double again_of(const cm_graph *g, cm_runtime runtime)
 {
-    const cm__factors *f = &cm__time_factors;
-    if (runtime != CM_RUNTIME_TORCH_EAGER) return 1;
-    if (!g->whole_layers) return f->recompute_host;
-    return g->tuned ? f->reentrant_frozen_host : f->reentrant_host;
+    return runtime == CM_RUNTIME_TORCH_EAGER && !g->whole_layers ? cm__time_factors.recompute_host : 1;
+}
+
+/* Host time of reentrant checkpoints beside the repeated operators. */
+static double checkpoint_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
+                              double checkpoints)
+{
+    if (runtime != CM_RUNTIME_TORCH_EAGER || !g->whole_layers) return 0;
+    return checkpoints * cm__time_factors.reentrant_host *
+           cm__host_number(device, reference, runtime, costs[ELEMENTWISE].forward);
 }
 
 double cm__host_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
                      const cm__host_counts *counts)
 {
     cm__host_counts c = counts && counts->known ? *counts : cm__host_count(g);
-    double sum = cm__host_update(device, reference, runtime, g);
+    double sum = cm__host_update(device, reference, runtime, g) +
+                 checkpoint_time(device, reference, runtime, g, c.checkpoints);
     for (int k = 0; k < KINDS; k++) {
         double one = cm__host_number(device, reference, runtime, costs[k].forward);
         if (k == FUSED) one *= cm__time_factors.fused_host;

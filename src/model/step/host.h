@@ -10,6 +10,7 @@
 #define CM__HOST_KINDS 7
 typedef struct cm__host_counts {
     double forward[CM__HOST_KINDS], again[CM__HOST_KINDS], backward[CM__HOST_KINDS];
+    double checkpoints;   /* layers that are recomputed */
     bool   known, trains; /* known false: not counted */
 } cm__host_counts;
 cm__host_counts cm__host_count(const cm_graph *graph);

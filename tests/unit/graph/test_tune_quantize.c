@@ -4,7 +4,7 @@
 
 enum { N = 256, K = 128 };
 
-static void tune(cm_quantize quantize, cm_recompute recompute)
+static void tune_in(int32_t year, cm_quantize quantize, cm_recompute recompute)
 {
     start_over();
     int32_t x = as("hidden", op(CM_OP_GEMM, IN(input("B,256"), weight("layers.0.q_proj.weight", "256,128"))));
@@ -14,9 +14,11 @@ static void tune(cm_quantize quantize, cm_recompute recompute)
     x = op(CM_OP_GEMM, IN(x, weight("layers.0.up.weight", "128,128")));
     g->nodes[g->n_nodes - 1].block = 0;
     x = op(CM_OP_GEMM, IN(x, weight("head.weight", "128,4")));
-    train_with(x, (cm_train_options){.precision = CM_PRECISION_BF16, .recompute = recompute,
+    train_with(x, (cm_train_options){.precision = CM_PRECISION_BF16, .recompute = recompute, .software = year,
                                      .tuning = {.rank = 2, .quantize = quantize}});
 }
+
+static void tune(cm_quantize quantize, cm_recompute recompute) { tune_in(0, quantize, recompute); }
 
 static double bytes_named(const char *prefix)
 {
@@ -78,6 +80,19 @@ TEST(weights_in_fp8_have_no_copies)
     }
 }
 
+/* AutoGPTQ of 2023 unpacks by operators of PyTorch, whose result autograd keeps: backward does not unpack again. */
+TEST(weights_that_operators_unpack_are_kept)
+{
+    static const struct {
+        cm_quantize quantize;
+        int32_t     year, unpacked;
+    } cases[] = {{CM_QUANTIZE_GPTQ4, 2023, 2}, {CM_QUANTIZE_GPTQ4, 2024, 3}, {CM_QUANTIZE_NF4, 2023, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tune_in(cases[i].year, cases[i].quantize, CM_RECOMPUTE_NONE);
+        assert_int_equal(count_type(step, "Unpack"), cases[i].unpacked);
+    }
+}
+
 TEST(unpacked_weights_are_not_kept)
 {
     tune(CM_QUANTIZE_NF4, CM_RECOMPUTE_NONE);
@@ -114,6 +129,7 @@ int main(void)
         cmocka_unit_test(results_have_the_type_of_the_input),
         cmocka_unit_test(weights_in_fp8_have_no_copies),
         cmocka_unit_test(unpacked_weights_are_not_kept),
+        cmocka_unit_test(weights_that_operators_unpack_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -214,6 +214,8 @@ static void parameters_have_hugging_faces_names(void **state)
         {CM__NEOX, "gpt_neox.layers.0.attention.query_key_value.bias"},
         {CM__NEOX, "embed_out.weight"},
         {CM__LLAMA, "model.layers.0.self_attn.q_proj.weight"},
+        {CM__QWEN, "transformer.h.0.attn.c_attn.bias"},
+        {CM__QWEN, "transformer.h.1.mlp.w2.weight"},
         {CM__MIXTRAL, "model.layers.1.block_sparse_moe.gate.weight"},
         {CM__VIT, "vit.embeddings.cls_token"},
     };

@@ -4,6 +4,7 @@
 #include "plan/timing.h"
 
 #define EXPERTS "mixtral:layers=4,hidden=256,heads=8,kv_heads=8,ffn=512,seq=128,vocab=1024,experts=8,top_k=2"
+#define WIDE "llama:layers=8,hidden=8192,heads=64,ffn=28672,seq=8192,vocab=32000"
 #define DEVICES 16
 #define PLACES_MAX 4096
 
@@ -93,8 +94,40 @@ static void ranks_share_places(void **state)
     cm_device_free(device);
 }
 
+/* Layers are timed where a plan fits, and there only. */
+static void only_what_fits_is_timed(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device        *device = a100();
+    cm_fabric        *fabric = fabric_of(device);
+    cm_graph         *forward = loaded(WIDE);
+    cm_search_options o = {.devices = DEVICES, .global_batch = 64, .fabric = fabric, .threads = 1,
+                           .train = {.precision = CM_PRECISION_AMP_BF16}};
+    cm__model        *m = timed(ctx, forward, device, &o, &one, 0, 1);
+    int32_t           without = 0, fitting = 0;
+    assert_non_null(m->sharded);
+    for (int32_t i = 0; i < one.count; i++) {
+        cm__best best = {0};
+        if (one.all[i].cost < 0) continue;
+        cm__evaluate(m, &one.all[i], 0, NULL, NULL, &best);
+        bool whole = m->costs[one.all[i].cost].timed, shards = m->sharded->costs[one.all[i].sharded].timed;
+        assert_true(whole || shards || !best.feasible);
+        for (int32_t k = 0; k < best.count; k++) assert_true(best.list[k].plan.zero >= 2 ? shards : whole);
+        without += !whole;
+        fitting += best.feasible > 0;
+    }
+    assert_true(without > 0 && fitting > 0);
+    cm_graph_free(forward);
+    cm__ctx_free(ctx);
+    cm_fabric_free(fabric);
+    cm_device_free(device);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads), cmocka_unit_test(ranks_share_places)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads), cmocka_unit_test(ranks_share_places),
+                                       cmocka_unit_test(only_what_fits_is_timed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 
 #define MIB ((int64_t)1024 * 1024)
 
+static int32_t take(cm__allocator *a, int64_t bytes) { return cm__allocator_take(a, bytes, CM__STREAM_COMPUTE); }
+
 static cm__ctx *ctx;
 
 static int begin(void **state)
@@ -47,7 +49,7 @@ static void test_one_block(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cm__allocator *a = cm__allocator_new(ctx, INFINITY);
-        int32_t        block = cm__allocator_take(a, rows[i].requested);
+        int32_t        block = take(a, rows[i].requested);
         assert_int_equal(cm__allocator_size(a, block), rows[i].allocated);
         assert_int_equal(cm__allocator_allocated(a), rows[i].allocated);
         assert_int_equal(cm__allocator_most_reserved(a), rows[i].reserved);
@@ -61,7 +63,7 @@ static void test_nothing(void **state)
 {
     (void)state;
     cm__allocator *a = cm__allocator_new(ctx, INFINITY);
-    int32_t        block = cm__allocator_take(a, 0);
+    int32_t        block = take(a, 0);
     assert_int_equal(cm__allocator_size(a, block), 0);
     cm__allocator_free(a, block);
     assert_int_equal(cm__allocator_most_reserved(a), 0);
@@ -73,12 +75,12 @@ static void test_neighbours_join(void **state)
     (void)state;
     cm__allocator *a = cm__allocator_new(ctx, INFINITY);
     int32_t        blocks[3];
-    for (int i = 0; i < 3; i++) blocks[i] = cm__allocator_take(a, 5 * MIB);
+    for (int i = 0; i < 3; i++) blocks[i] = take(a, 5 * MIB);
     assert_int_equal(cm__allocator_most_reserved(a), 20 * MIB);
     cm__allocator_free(a, blocks[0]);
     cm__allocator_free(a, blocks[2]);
     cm__allocator_free(a, blocks[1]);
-    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 20 * MIB)), 20 * MIB);
+    assert_int_equal(cm__allocator_size(a, take(a, 20 * MIB)), 20 * MIB);
     assert_int_equal(cm__allocator_most_reserved(a), 20 * MIB);
 }
 
@@ -88,9 +90,9 @@ static void test_fragments(void **state)
 {
     (void)state;
     cm__allocator *a = cm__allocator_new(ctx, INFINITY);
-    int32_t        first = cm__allocator_take(a, 8 * MIB), second = cm__allocator_take(a, 6 * MIB);
+    int32_t        first = take(a, 8 * MIB), second = take(a, 6 * MIB);
     cm__allocator_free(a, first); /* 8 MiB free before `second`, 6 MiB after it */
-    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 9 * MIB)), 9 * MIB);
+    assert_int_equal(cm__allocator_size(a, take(a, 9 * MIB)), 9 * MIB);
     assert_int_equal(cm__allocator_most_reserved(a), 40 * MIB);
     assert_true(second >= 0);
 }
@@ -100,11 +102,11 @@ static void test_best_fit(void **state)
 {
     (void)state;
     cm__allocator *a = cm__allocator_new(ctx, INFINITY);
-    int32_t        large = cm__allocator_take(a, 40 * MIB), small = cm__allocator_take(a, 20 * MIB);
+    int32_t        large = take(a, 40 * MIB), small = take(a, 20 * MIB);
     cm__allocator_free(a, large);
     cm__allocator_free(a, small);
-    cm__allocator_take(a, 20 * MIB);
-    assert_int_equal(cm__allocator_size(a, cm__allocator_take(a, 40 * MIB)), 40 * MIB);
+    take(a, 20 * MIB);
+    assert_int_equal(cm__allocator_size(a, take(a, 40 * MIB)), 40 * MIB);
     assert_int_equal(cm__allocator_most_reserved(a), 60 * MIB);
 }
 
@@ -113,9 +115,9 @@ static void test_limit(void **state)
 {
     (void)state;
     cm__allocator *a = cm__allocator_new(ctx, 30.0 * 1024 * 1024);
-    cm__allocator_free(a, cm__allocator_take(a, 20 * MIB));
-    assert_true(cm__allocator_take(a, 22 * MIB) >= 0);
-    assert_int_equal(cm__allocator_take(a, 10 * MIB), -1);
+    cm__allocator_free(a, take(a, 20 * MIB));
+    assert_true(take(a, 22 * MIB) >= 0);
+    assert_int_equal(take(a, 10 * MIB), -1);
     assert_int_equal(cm__allocator_most_reserved(a), 22 * MIB);
 }
 
@@ -130,7 +132,7 @@ static void test_many(void **state)
         int64_t sum = 0;
         for (int i = 0; i < 200; i++) {
             random = random * 1664525u + 1013904223u;
-            blocks[i] = cm__allocator_take(a, (int64_t)(random >> 7) % (15 * MIB) + 1);
+            blocks[i] = take(a, (int64_t)(random >> 7) % (15 * MIB) + 1);
             sum += cm__allocator_size(a, blocks[i]);
         }
         assert_int_equal(cm__allocator_allocated(a), sum);
@@ -156,8 +158,8 @@ static void test_alone(void **state)
         cm__allocator *with = cm__allocator_new(ctx, INFINITY), *without = cm__allocator_new(ctx, INFINITY);
         for (int k = 0; k < 100; k++) {
             int64_t bytes = (int64_t)(k * 7919 % 31) * MIB / 3 + 1000;
-            if (k == 20) cm__allocator_take(with, large[i]);
-            int32_t a = cm__allocator_take(with, bytes), b = cm__allocator_take(without, bytes);
+            if (k == 20) take(with, large[i]);
+            int32_t a = take(with, bytes), b = take(without, bytes);
             assert_int_equal(cm__allocator_size(with, a), cm__allocator_size(without, b));
             if (k > 30 && k % 3) cm__allocator_free(with, a), cm__allocator_free(without, b);
         }
@@ -172,12 +174,12 @@ static void test_pages(void **state)
     cm__allocator *a = cm__allocator_new(ctx, INFINITY);
     (void)state;
     cm__allocator_expand(a);
-    int32_t first = cm__allocator_take(a, 30720000); /* 10.7 of 40 MiB remain in a block of their own */
+    int32_t first = take(a, 30720000); /* 10.7 of 40 MiB remain in a block of their own */
     assert_int_equal(cm__allocator_size(a, first), 30720000);
     assert_int_equal(cm__allocator_most_reserved(a), 40 * MIB);
-    cm__allocator_take(a, 15 * MIB); /* they are a part of it: one more page */
+    take(a, 15 * MIB); /* they are a part of it: one more page */
     assert_int_equal(cm__allocator_most_reserved(a), 60 * MIB);
-    cm__allocator_take(a, MIB); /* the other pool */
+    take(a, MIB); /* the other pool */
     assert_int_equal(cm__allocator_most_reserved(a), 62 * MIB);
 }
 
@@ -189,12 +191,12 @@ static void test_pages_return(void **state)
     for (int expandable = 0; expandable < 2; expandable++) {
         cm__allocator *a = cm__allocator_new(ctx, 120.0 * 1024 * 1024);
         if (expandable) cm__allocator_expand(a);
-        int32_t whole = cm__allocator_take(a, 100 * MIB);
+        int32_t whole = take(a, 100 * MIB);
         cm__allocator_free(a, whole);
-        int32_t left = cm__allocator_take(a, 20 * MIB), hole = cm__allocator_take(a, 60 * MIB);
-        int32_t right = cm__allocator_take(a, 15 * MIB);
+        int32_t left = take(a, 20 * MIB), hole = take(a, 60 * MIB);
+        int32_t right = take(a, 15 * MIB);
         cm__allocator_free(a, hole);
-        int32_t large = cm__allocator_take(a, 70 * MIB);
+        int32_t large = take(a, 70 * MIB);
         assert_int_equal(large >= 0, expandable);
         assert_int_equal(cm__allocator_most_reserved(a), (expandable ? 120 : 100) * MIB);
         cm__allocator_free(a, left);
@@ -202,7 +204,25 @@ static void test_pages_return(void **state)
         cm__allocator_free(a, large);
         assert_int_equal(cm__allocator_allocated(a), 0);
         cm__allocator_release_cached(a);
-        assert_true(cm__allocator_take(a, 120 * MIB) >= 0); /* nothing was lost */
+        assert_true(take(a, 120 * MIB) >= 0); /* nothing was lost */
+    }
+}
+
+/* A free block is used again by its own stream alone; a full device gets back the segments of both. */
+static void test_streams(void **state)
+{
+    (void)state;
+    for (int expandable = 0; expandable < 2; expandable++) {
+        cm__allocator *a = cm__allocator_new(ctx, 100.0 * 1024 * 1024);
+        if (expandable) cm__allocator_expand(a);
+        cm__allocator_free(a, cm__allocator_take(a, 40 * MIB, CM__STREAM_EXCHANGE));
+        int32_t other = take(a, 40 * MIB);
+        assert_int_equal(cm__allocator_most_reserved(a), 80 * MIB);
+        cm__allocator_free(a, cm__allocator_take(a, 40 * MIB, CM__STREAM_EXCHANGE));
+        assert_int_equal(cm__allocator_most_reserved(a), 80 * MIB);
+        assert_true(take(a, 60 * MIB) >= 0);
+        assert_int_equal(cm__allocator_allocated(a), 100 * MIB);
+        cm__allocator_free(a, other);
     }
 }
 
@@ -211,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_one_block, begin, end),
         cmocka_unit_test_setup_teardown(test_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(test_streams, begin, end),
         cmocka_unit_test_setup_teardown(test_neighbours_join, begin, end),
         cmocka_unit_test_setup_teardown(test_fragments, begin, end),
         cmocka_unit_test_setup_teardown(test_best_fit, begin, end),

@@ -160,8 +160,8 @@ static void another_host_has_another_clock(void **state)
     cm_device_free(own);
 }
 
-/* A repeated operator costs more than a forward operator; less with reentrant checkpoints, most of it if weights are
-   frozen. */
+/* A repeated operator costs more than a forward operator. Reentrant checkpoints repeat operators as they are, and cost as
+   much as several operators each, whatever they repeat. */
 static void recomputed(void **state)
 {
     (void)state;
@@ -171,11 +171,12 @@ static void recomputed(void **state)
     step->nodes[node].phase = CM_RECOMPUTE;
     counted(step, "forward-op:linear", 1 + cm__time_factors.recompute_host);
     step->whole_layers = true;
-    counted(step, "forward-op:linear", 1 + cm__time_factors.reentrant_host);
-    step->tuned = true;
-    counted(step, "forward-op:linear", 1 + cm__time_factors.reentrant_frozen_host);
-    assert_true(cm__time_factors.reentrant_host < cm__time_factors.reentrant_frozen_host);
-    assert_true(cm__time_factors.reentrant_frozen_host < cm__time_factors.recompute_host);
+    counted(step, "forward-op:linear", 1 + 1); /* and two elementwise operators: the function and the loss */
+    counted(step, "forward-op:elementwise", 2 + cm__time_factors.reentrant_host);
+    step->nodes[node + 1].phase = CM_RECOMPUTE; /* of the same layer */
+    counted(step, "forward-op:elementwise", 2 + cm__time_factors.reentrant_host);
+    step->nodes[node + 1].block = 1;
+    counted(step, "forward-op:elementwise", 2 + 2 * cm__time_factors.reentrant_host);
     cm_graph_free(step);
 }
 
