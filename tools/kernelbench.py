@@ -51,6 +51,7 @@ GRAPH_CALL = 2e-4  # s that the host takes to replay a graph; each run's own spe
 GAPS = ("gap", "graph-gap")  # host times of a profile that are the device's
 MODES = {"eager": "torch-eager", "cudagraphs": "torch-eager:cuda-graphs", "inductor-default": "torch-compile",
          "inductor-reduce-overhead": "torch-compile:reduce-overhead", "inductor-max-autotune": "torch-compile:max-autotune"}
+EAGER = ("eager", "cudagraphs")
 COPYING = ("inductor-reduce-overhead", "inductor-max-autotune")  # modes that replay graphs whose inputs are copied
 NO_TF32 = ("T4", "MI250-GCD")
 UNSEARCHED = ("MI250-GCD",)  # the program's convolutions are MIOpen's fastest
@@ -131,13 +132,20 @@ def predict(given, model, device, precision, *options):
     return json.loads(done.stdout)
 
 
-def forward_time(given, model, device, precision, problem):
-    """The device's time of the forward pass. Inference reads a batch norm's stored statistics; the problems compute them, which
-    is counted for eager PyTorch only."""
-    if "BatchNorm" in problem and given.mode == "eager":
-        ops = predict(given, model, device, precision, "--ops")["ops"]
-        return sum(op["time_s"] for op in ops if op["phase"] == "forward" and op["name"].startswith("model."))  # not the loss
-    return predict(given, model, device, precision)["device_time_s"]
+@functools.cache
+def has_batch_norms(model):
+    return any("batch_norm" in op["op"] for op in json.loads(pathlib.Path(model).read_text())["ops"])
+
+
+def forward_time(given, model, device, precision):
+    """The device's time of the forward pass. Inference reads a batch norm's stored statistics; the problems compute them, as
+    training does: its forward pass (eager), or the sums that it has more than inference (torch.compile)."""
+    time = 0 if has_batch_norms(model) and given.mode in EAGER else predict(given, model, device, precision)["device_time_s"]
+    for op in predict(given, model, device, precision, "--ops")["ops"] if has_batch_norms(model) else ():
+        if op["phase"] == "forward" and op["name"].startswith("model."):  # not the loss
+            sums = op["type"] == "BatchNormalization" and "sum" in op["call"]
+            time += op["time_s"] if given.mode in EAGER or sums else 0
+    return time
 
 
 def without_host(device, folder):
@@ -264,7 +272,7 @@ def scored(given, step_s, busy, item):
     answer = predict(given, model, DEVICES[device], precision)
     graphs = ":" in MODES[given.mode]
     host_s = GRAPH_CALL if graphs else answer["host_time_s"] - step_s[device]
-    device_s = forward_time(given, model, busy[device], precision, problem) + (answer["kernels"] + 1) * GAP
+    device_s = forward_time(given, model, busy[device], precision) + (answer["kernels"] + 1) * GAP
     device_s += copied_inputs(given, model, busy[device])
     alone = answer["device_time_s"] > answer["host_time_s"]
     interval = [bound_s / answer["step_time_s"] for bound_s in answer["interval_s"]] if alone else None
