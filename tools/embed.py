@@ -306,8 +306,8 @@ def embed_scales(out_path, calls_path, path):
                   f"    {braced(facts['conv_tiles']['sides'])}, {braced(facts['conv_tiles']['tiles'])}, {facts['conv_tiles']['inner']},\n}};\n")
 
 
-def flat(tree):
-    return [x for part in tree for x in flat(part)] if isinstance(tree, list) else [tree]
+def joined(networks, *names):
+    return [x for network in networks for name in names for x in network[name]]
 
 
 def embed_trends(out_path, calls_path, path):
@@ -319,11 +319,14 @@ def embed_trends(out_path, calls_path, path):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data/trends.json; do not edit. */\n#include \"model/time/trend.h\"\n\n")
         for call, row in tree.items():
+            if any(len(n["weights"]) != (row["inputs"] + row["hidden"]) * row["hidden"] or max(map(abs, n["weights"])) > 127 for n in row["networks"]):
+                sys.exit(f"{path}: {call}: weights of another number, or larger than a byte")
             out.write(f"static const char *const {call}_words[] = {{{', '.join(map(c_string, row['words']))}}};\n"
-                      f"static const float {call}_weights[] = {braced(flat(row['networks']), 'f')};\n")
+                      f"static const int8_t {call}_weights[] = {{{','.join(map(str, joined(row['networks'], 'weights')))}}};\n"
+                      f"static const float {call}_numbers[] = {braced(joined(row['networks'], 'scales', 'biases'), 'f')};\n")
         out.write("\nconst cm__trend_nets cm__trends[CM__CALLS] = {\n")
         out.writelines(f"    {{{tree[call]['inputs']}, {len(tree[call]['words'])}, {len(tree[call]['networks'])}, {tree[call]['hidden']}, {call}_words, "
-                       f"{call}_weights}},\n" if call in tree else "    {0},\n" for call in calls)
+                       f"{call}_weights, {call}_numbers}},\n" if call in tree else "    {0},\n" for call in calls)
         out.write("};\n")
 
 

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_forward.py BUILD TIMM_INFER.csv.gz CAPTURES [--write] [--families]
+"""fit_forward.py BUILD TIMM_INFER.csv.gz CAPTURES [--as-run FOLDER] [--anew] [--write] [--families]
 
 Fits the factors by which times transferred from the reference device are corrected (`transfer` in a profile) to timm's
 forward steps, which the source ran both eagerly and compiled with the same batch size (tools/forward_steps.py --gain). One
 factor per kind of call (src/device/corrections.def) multiplies the profile's present one. It minimises the squared log
 error of the steps, as tools/fit_transfer.py steps does. Prints the error of the steps and of the speed-up by torch.compile:
 now, fitted, and with each family of networks left out of the fit. Families that are variants of one architecture are left
-out together. --write puts the factors into the profiles. Needs numpy.
+out together. --as-run: as for forward_steps.py. --anew starts from profiles without the factors that this tool fitted
+before: without it, those contain the family that is left out. --write puts the factors into the profiles. Needs numpy.
 """
 import argparse
 import collections
@@ -16,6 +17,7 @@ import json
 import pathlib
 import re
 import subprocess
+import tempfile
 
 import numpy
 
@@ -25,6 +27,10 @@ import internal
 
 NOT_FITTED = ("none", "other", "pool", "elementwise:strided")  # they take so little time that they would only absorb the errors of others
 LEAST_SHARE = 0.005  # of the time of the steps: kinds below it are not fitted
+# Kinds that are fitted with the others, which would absorb their errors, but keep the profile's factor: training steps of the
+# card contradict the fit.
+KEPT = {"nvidia-rtx4090": ("gemm", "elementwise")}
+SOURCE_ID = "timm-forward"
 SOURCE = {"title": "Eager and compiled forward steps of networks of timm in AMP, PyTorch 2.4 and 2.9",
           "where": "huggingface/pytorch-image-models, results; fitted by tools/fit_forward.py", "date": "2025"}
 # Names of one architecture
@@ -51,6 +57,14 @@ def pairs_of(given):
     return devices
 
 
+def profile_of(device, anew):
+    """The device's profile; anew: without the factors that were fitted to these steps."""
+    profile = json.loads((fit_transfer.HERE / f"data/devices/{device}.json").read_text())
+    factors = profile.get("transfer", {})
+    profile["transfer"] = {kind: number for kind, number in factors.items() if not anew or number["source"] != SOURCE_ID}
+    return profile
+
+
 def predict(binary, device, r):
     runtime = "torch-compile" if r["compiled"] == "1" else "torch-eager"
     done = subprocess.run([binary, "predict", r["capture"], "--device", device, "--batch", str(int(float(r["batch"]))),
@@ -68,10 +82,12 @@ def predict(binary, device, r):
 class Pairs(fit_transfer.Steps):
     """Steps in pairs, and the time of each kind of call in them."""
 
-    def __init__(self, build, device, rows):
+    def __init__(self, build, profile, rows):
         binary = pathlib.Path(build) / "centimani"
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            answers = list(pool.map(lambda r: predict(binary, device, r), rows))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool, tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "profile.json"
+            path.write_text(json.dumps(profile))
+            answers = list(pool.map(lambda r: predict(binary, path, r), rows))
         calls = sorted({call for _, times in answers for call in times})
         done = subprocess.run([internal.built(build, "call_kinds")], input="\n".join(calls) + "\n", capture_output=True,
                               text=True, check=True)
@@ -89,12 +105,16 @@ class Pairs(fit_transfer.Steps):
             for kind, seconds in kinds.items():
                 share[kind] += seconds / step / len(rows)
         self.kinds = sorted(k for k, part in share.items() if part >= LEAST_SHARE and k not in NOT_FITTED)
+        self.kept = numpy.array([kind in KEPT.get(profile["id"], ()) for kind in self.kinds])
         self.matrix = numpy.array([[kinds[kind] for kind in self.kinds] for kinds in by_kind])
         self.rest = self.now - self.matrix.sum(1)
 
     def _prior(self, forward):
         return numpy.zeros(len(self.kinds)), numpy.array([fit_transfer.STREAMS.get(kind, fit_transfer.PRIOR)
                                                           for kind in self.kinds])
+
+    def predicted(self, logs):
+        return super().predicted(numpy.where(self.kept, 0, logs))
 
     def without(self, family):
         return self.families != family
@@ -112,30 +132,33 @@ def describe(steps, name, predicted):
 
 
 def fit(given, device, rows, errors):
-    steps = Pairs(given.build, device, rows)
+    profile = profile_of(device, given.anew)
+    steps = Pairs(given.build, profile, rows)
     logs, left_out = steps.fit(numpy.ones(len(rows), bool)), steps.left_out()
     print(f"{device}: {len(rows) // 2} pairs")
     for name, predicted in (("now", steps.now), ("fitted", steps.predicted(logs)), ("family left out", left_out)):
         errors[name] += list(describe(steps, name, predicted))
-    profile = json.loads((fit_transfer.HERE / f"data/devices/{device}.json").read_text())
     base = json.loads((fit_transfer.HERE / f"data/devices/{profile['base']}.json").read_text())
-    present = base.get("transfer", {}) | profile.get("transfer", {})
+    present = base.get("transfer", {}) | profile["transfer"]
     factors = {kind: numpy.exp(log) * present.get(kind, {"value": 1})["value"] for kind, log in zip(steps.kinds, logs)}
-    for kind, log in zip(steps.kinds, logs):
-        print(f"  {kind:20} {numpy.exp(log):.3g} of the present factor: {factors[kind]:.3g}")
+    for kind, log, kept in zip(steps.kinds, logs, steps.kept):
+        print(f"  {kind:20} {numpy.exp(log):.3g} of the present factor: {factors[kind]:.3g}{', not taken' if kept else ''}")
     if given.families:
         gain = abs(steps.gain_errors(left_out))
         families = steps.families[~steps.compiled]
         for family in sorted(set(families)):
             print(f"  {family:16} {sum(families == family):3} pairs, speed-up {gain[families == family].mean():.1%} off")
     if given.write:
-        fit_transfer.write(device, factors, ("timm-forward", SOURCE))
+        taken = {kind: factors[kind] for kind, kept in zip(steps.kinds, steps.kept) if not kept}
+        fit_transfer.write(device, taken, (SOURCE_ID, SOURCE))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     for word in ("build", "table", "captures"):
         parser.add_argument(word)
+    parser.add_argument("--as-run", help="folder of captures by benchmark_captures.py")
+    parser.add_argument("--anew", action="store_true", help="start without the factors that were fitted to these steps")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--families", action="store_true", help="also the error of each family that is left out")
     given = parser.parse_args()

@@ -5,10 +5,12 @@
 A trend is the mean of NETWORKS small networks with two hidden layers. It is fitted to log(time / roofline time) of all rows
 of a call, with Huber's loss, so that single slow kernels do not bend it. Before the fit, the program prints the error of
 networks that were fitted to four fifths of the sizes on the others: sizes are left out in all passes and types at once.
+Weights are stored as bytes, with a scale for each input of a layer.
 Needs PyTorch; the seed makes the result the same on one machine.
 """
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -22,6 +24,8 @@ import internal
 
 PATH = pathlib.Path(__file__).resolve().parent.parent / "data/trends.json"
 NETWORKS, LEAST_STEPS, DECAY, HUBER, FOLDS = 3, 1500, 1e-3, 0.3, 5
+MOST = 100      # the largest weight of a layer as an integer; most are much smaller and compress well
+DAMPING = 1e-3  # of the inputs' variances, where rounding errors are passed on
 USUAL = dict(hidden=48, batch=256, passes=150, rate=4e-3)
 SIZES = {"conv": dict(hidden=96, batch=1024, passes=80, rate=6e-3), "conv3d": dict(hidden=96, batch=512, passes=100, rate=5e-3)}
 # hidden: a multiple of CM__TREND_TOGETHER; more for calls whose sizes decide among many kernels
@@ -77,11 +81,57 @@ def left_out(inputs, values, folds, sizes):
     return errors
 
 
-def weights_of(network):
-    """In the order of src/model/time/trend.h, with four digits."""
+def four_digits(numbers):
+    return [float(f"{x:.4g}") for x in numbers.tolist()]
+
+
+def rounded(inputs, weights, biases):
+    """A layer's weights as integers, rows of its inputs, with the scale of each row, and the biases that belong to them.
+
+    One step of an integer changes the layer's sums equally much for all inputs, by the deviation of each. Inputs are rounded
+    one after another, and what this changes at the sums is passed on to those that are not rounded yet: least squares by the
+    Cholesky factor of the inverse covariance (optimal brain surgeon; Hassibi and Stork 1992, Frantar et al. 2022).
+    """
+    x = inputs.double()
+    mean, deviation = x.mean(0), x.std(0)
+    deviation = deviation.clamp_min(1e-3 * deviation.max())
+    rest, x = weights.double() * deviation[:, None], (x - mean) / deviation
+    covariance = x.T @ x / len(x) + DAMPING * torch.eye(len(rest))
+    passed = torch.linalg.cholesky(torch.linalg.inv(covariance), upper=True)
+    step, integers = rest.abs().max() / MOST, []
+    for i in range(len(rest)):
+        integers.append((rest[i] / step).round().clamp(-127, 127))
+        rest[i + 1:] -= passed[i, i + 1:, None] * (rest[i] - integers[i] * step) / passed[i, i]
+    integers, scales = torch.stack(integers), torch.tensor(four_digits(step / deviation), dtype=torch.double)
+    return integers.float(), scales.float(), (biases + mean @ (weights - integers * scales[:, None])).float()
+
+
+def stored(network, inputs):
+    """A network as data/trends.json has it, in the order of src/model/time/trend.h. inputs: of the rows."""
     first, second, last = network[0], network[2], network[4]
-    parts = [first.weight.T.flatten(), second.weight.T.flatten(), first.bias, second.bias, last.weight[0], last.bias]
-    return [float(f"{x:.4g}") for x in torch.cat(parts).tolist()]
+    with torch.no_grad():
+        weights, scales, biases = rounded(inputs, first.weight.T, first.bias)
+        units = torch.relu(inputs @ (weights * scales[:, None]) + biases)
+        weights_2, scales_2, biases_2 = rounded(units, second.weight.T, second.bias)
+        return {"scales": four_digits(torch.cat([scales, scales_2])),
+                "biases": four_digits(torch.cat([biases, biases_2, last.weight[0], last.bias])),
+                "weights": torch.cat([weights.flatten(), weights_2.flatten()]).int().tolist()}
+
+
+def evaluated(networks, inputs, hidden):
+    """The trend by stored networks."""
+    total, n = 0, inputs.shape[1]
+    for network in networks:
+        weights, scales = torch.tensor(network["weights"]).view(-1, hidden), torch.tensor(network["scales"])
+        decoded, b = weights * scales[:, None], torch.tensor(network["biases"])
+        units = torch.relu(inputs @ decoded[:n] + b[:hidden])
+        total = total + torch.relu(units @ decoded[n:] + b[hidden:2 * hidden]) @ b[2 * hidden:-1] + b[-1]
+    return total / len(networks)
+
+
+def write(tree):
+    text = json.dumps(tree).replace('{"hidden"', '\n{"hidden"').replace('{"scales"', '\n{"scales"')
+    PATH.write_text(re.sub(r'"weights": \[[^]]*', lambda found: found[0].replace(" ", "").replace(":", ": "), text) + "\n")
 
 
 def main():
@@ -93,11 +143,12 @@ def main():
         inputs = with_words(tables, plain, words)
         sizes = SIZES.get(call, USUAL)
         errors = left_out(inputs, values, folds, sizes)
-        networks = [fitted(inputs, values, seed, **sizes) for seed in range(NETWORKS)]
+        networks = [stored(fitted(inputs, values, seed, **sizes), inputs) for seed in range(NETWORKS)]
+        error = (evaluated(networks, inputs, sizes["hidden"]) - values).abs().mean()
         print(f"{call}: {len(values)} rows, spread {values.std():.2f}; left out: mean error {statistics.mean(errors):.3f}, "
-              f"median {statistics.median(errors):.3f}; fitted {(trend(networks, inputs) - values).abs().mean():.3f}")
-        tree["calls"][call] = {"hidden": sizes["hidden"], "inputs": inputs.shape[1], "words": words, "networks": [weights_of(n) for n in networks]}
-    PATH.write_text(json.dumps(tree).replace('{"hidden"', '\n{"hidden"').replace("]]", "]]\n").replace("], [", "],\n[") + "\n")
+              f"median {statistics.median(errors):.3f}; fitted {error:.3f}")
+        tree["calls"][call] = {"hidden": sizes["hidden"], "inputs": inputs.shape[1], "words": words, "networks": networks}
+    write(tree)
 
 
 if __name__ == "__main__":

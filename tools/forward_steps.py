@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""forward_steps.py BINARY TIMM_INFER.csv.gz CAPTURES [--every N] [--rows] [--gain]
+"""forward_steps.py BINARY TIMM_INFER.csv.gz CAPTURES [--as-run FOLDER] [--every N] [--rows] [--gain]
 
 Compares predictions with timm's published forward steps under eager PyTorch 2.4 and 2.9 (AMP in fp16): RTX 3090, 4090 and
 5090, networks with and without batch norms apart. CAPTURES is a folder of files MODEL.cmt.json; rows of another image size
-than the capture's are left out. --every N takes each Nth row. With --gain it compares the speed-up by torch.compile, for
-networks that the source ran both ways with the same batch size, on the RTX PRO 6000 (Max-Q) too.
+than the capture's are left out. --as-run FOLDER has captures by benchmark_captures.py, for runs with options that changed
+networks. --every N takes each Nth row. With --gain it compares the speed-up by torch.compile, for networks that the source
+ran both ways with the same batch size, on the RTX PRO 6000 (Max-Q) too.
 """
 import argparse
 import collections
@@ -19,6 +20,11 @@ import subprocess
 DEVICES = {"RTX3090-24GB": "nvidia-rtx3090", "RTX4090": "nvidia-rtx4090", "RTX5090": "nvidia-rtx5090"}
 GAIN_DEVICES = DEVICES | {"RTXPRO6000-MaxQ": "nvidia-rtx-pro-6000-max-q"}
 VERSIONS = ("2.4", "2.9")
+# Options of timm's benchmark.py that runs had. Fast norms, by their times: networks with group norms take 0.7 (RTX 4090, both
+# versions), 0.9 (RTX 3090) and 0.5 (Max-Q) of the RTX 5090's eager time, where those with batch norms take 1.45, 2.0 and 1.04;
+# compiled, both take the same. Reparameterised networks, by the source's number of parameters (RepVGG-B1 51.8, not 57.4 million).
+OPTIONS = {("RTX4090", "2.4"): ("fast-norm",), ("RTX3090-24GB", "2.4"): ("fast-norm",), ("RTX5090", "2.9"): ("reparam",),
+           ("RTX4090", "2.9"): ("fast-norm", "reparam"), ("RTXPRO6000-MaxQ", "2.9"): ("fast-norm", "reparam")}
 
 
 def capture_of(folder, model, known):
@@ -34,6 +40,12 @@ def capture_of(folder, model, known):
     return path, known[path]
 
 
+def as_run(given, r, path):
+    """The capture with the options of the run, if they change the network."""
+    folders = [pathlib.Path(given.as_run) / option for option in OPTIONS.get((r["device"], r["torch"]), ())] if given.as_run else []
+    return next((folder / path.name for folder in folders if (folder / path.name).exists()), path)
+
+
 def rows_of(given):
     known, devices = {}, GAIN_DEVICES if given.gain else DEVICES
     with gzip.open(given.table, "rt", newline="") as file:
@@ -41,7 +53,7 @@ def rows_of(given):
             if r["device"] in devices and r["torch"] in VERSIONS and (r["paired"] == "1" or not given.gain):
                 path, found = capture_of(given.captures, r["model"], known)
                 if found and found[0] == int(r["img_size"]):
-                    yield r | {"capture": path, "norms": "batch norms" if found[1] else "others"}
+                    yield r | {"capture": as_run(given, r, path), "norms": "batch norms" if found[1] else "others"}
 
 
 def predict(binary, r, runtime="torch-eager"):
@@ -80,6 +92,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     for word in ("binary", "table", "captures"):
         parser.add_argument(word)
+    parser.add_argument("--as-run", help="folder of captures by benchmark_captures.py")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--rows", action="store_true", help="also print each row")
     parser.add_argument("--gain", action="store_true", help="compare the speed-up by torch.compile")

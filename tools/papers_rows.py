@@ -6,8 +6,8 @@ Joins the errors of `centimani validate` with the causes in docs/results/papers-
 writes them between the markers of the page. Fails if a judged row that is more than 10 % off has no cause.
 docs/results/papers-contradictions.tsv has groups of rows that no model can meet together. A model predicts p times a
 factor for each of them; the sum of their errors is least with p at one of the rows, which gives the most that any model
-can reach. docs/results/papers-repeats.tsv has runs that were published twice: what a model cannot know without the
-laboratory.
+can reach. docs/results/papers-repeats.tsv has runs that were published more than once: what a model cannot know without
+the laboratory, the framework and the release.
 """
 import pathlib
 import sys
@@ -128,24 +128,28 @@ Rows by class: {counts}, below 5 % {total - len(far)}.
 
 
 def halves():
-    """Least mean error of each run that was published twice, for a model that gives one number for both."""
-    return [sum(least_of([(float(line[3]), 1), (float(line[4]), 1)], float("inf"))) / 2 for line in lines_of(REPEATS)]
+    """(kind, least mean error) of each run that was published more than once, for a model that gives one number."""
+    values = [(line[2], [(float(v), 1) for v in line[4].split()]) for line in lines_of(REPEATS)]
+    return [(kind, sum(least_of(v, float("inf"))) / len(v)) for kind, v in values]
 
 
-def scatter():
-    """The mean of these errors without the largest."""
-    return (sum(halves()) - max(halves())) / (len(halves()) - 1)
+def scatter(kinds=()):
+    """The mean of these errors, of all kinds or of some."""
+    found = [half for kind, half in halves() if not kinds or kind in kinds]
+    return sum(found) / len(found)
 
 
 def repeats():
-    body = [[network, machine, f"{float(first):,.5g}", f"{float(second):,.5g}", unit, f"{100 * half:.1f}", sources]
-            for (network, machine, unit, first, second, sources), half in zip(lines_of(REPEATS), halves())]
-    mean = sum(halves()) / len(body)
-    return ("### The same run, published twice\n\n" +
-            accuracy.table(["network", "machine", "first", "second", "unit", "least mean error %", "sources"], body) +
-            f"\nA model that is right but does not know the laboratory or the framework is {100 * mean:.1f} % off on "
-            f"these {len(body)} questions, {100 * scatter():.1f} % without the worst: {100 - 100 * mean:.1f} and "
-            f"{100 - 100 * scatter():.1f} % accuracy.\n")
+    figures = lambda values: ", ".join(f"{float(v):,.6g}" for v in values.split())
+    body = [[network, machine, kind, figures(values), unit, f"{100 * half:.1f}", sources]
+            for (network, machine, kind, unit, values, sources), (_, half) in zip(lines_of(REPEATS), halves())]
+    kinds = dict.fromkeys(kind for kind, _ in halves())
+    means = ", ".join(f"{kind} {100 * scatter((kind,)):.1f} % ({sum(k == kind for k, _ in halves())})" for kind in kinds)
+    return ("### The same run, published more than once\n\n" +
+            accuracy.table(["network", "machine", "what differs", "published", "unit", "least mean error %", "sources"],
+                           body) +
+            f"\nA model that is right but does not know what differs is {100 * scatter():.1f} % off on these {len(body)} "
+            f"questions. By what differs: {means}.\n")
 
 
 def page(program):

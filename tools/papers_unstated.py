@@ -6,8 +6,9 @@ docs/results/papers-unstated.tsv has the judged rows of the papers' machines who
 and the values that are published for it. Every row is predicted with every value. A model that is right for each of
 them but does not know which one ran must give one number; if all values are equally likely, its expected error is
 least with that number at one of the predictions. Rows that contradict each other have the least errors of
-papers_rows.py, and all others the scatter of runs that were published twice, except ratios of a machine to itself, in
-which it cancels.
+papers_rows.py, and all others the scatter of runs that were published more than once, except ratios of a machine to
+itself, in which it cancels. Last, the bound for other scatters, and the scatter at which the figure that is asked for
+would be out of reach.
 """
 import json
 import pathlib
@@ -85,21 +86,40 @@ def is_of_itself(row, others):
     return row["metric"] in ("efficiency", "ratio") and (row["where"], row["device"]) not in others
 
 
-def right_error(row, known, least, others):
+def right_error(row, known, least, others, scatter):
     """(what limits a right model, its error)"""
     if id(row) in least and least[id(row)][0] != "framework":
         return "contradicts", least[id(row)][1]
-    scatter = 0 if is_of_itself(row, others) else papers_rows.scatter()
+    scatter = 0 if is_of_itself(row, others) else scatter
     if key_of(row) in known:
         return "not stated", max(known[key_of(row)][3], scatter)
-    return "published twice" if scatter else "the same machine twice", scatter
+    return "published more than once" if scatter else "the same machine twice", scatter
+
+
+def out_of_reach(accuracy_at, target):
+    """The scatter at which a right model would expect `target`; its accuracy falls with the scatter."""
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if accuracy_at(middle) > target else (low, middle)
+    return low
+
+
+def other_scatters(rows, known, least, others, target):
+    share = lambda scatter: 1 - accuracy.mean(right_error(row, known, least, others, scatter)[1] for row in rows)
+    few = papers_rows.scatter(("run", "laboratory"))
+    most = out_of_reach(share, target)
+    cases = [("none: settings and contradictions alone", 0.0), ("all repeated runs", papers_rows.scatter()),
+             ("those of another run or laboratory alone", few), ("at which the target is out of reach", most)]
+    body = [[what, f"{100 * scatter:.1f}", f"{100 * share(scatter):.1f}"] for what, scatter in cases]
+    return accuracy.table(["scatter of a right model", "%", "it can expect, %"], body)
 
 
 def bound(title, rows, known):
     least, others = papers_rows.least_errors(rows), to_others()
     kinds = {}
     for row in rows:
-        kind, error = right_error(row, known, least, others)
+        kind, error = right_error(row, known, least, others, papers_rows.scatter())
         kinds.setdefault(kind, []).append((error, papers_rows.lost(accuracy.error(row))))
     percent = lambda values: f"{100 * sum(values) / len(rows):.1f}"
     every = [pair for pairs in kinds.values() for pair in pairs]
@@ -108,7 +128,8 @@ def bound(title, rows, known):
     right = 100 - 100 * sum(e for e, _ in every) / len(rows)
     heads = ["what limits a right model", "rows", "points it must lose", "points lost today"]
     return (f"#### {title}\n\n{accuracy.table(heads, body)}\n"
-            f"A right model can expect {right:.1f} %; {100 * papers_rows.TARGETS[title]:.1f} % are asked.\n")
+            f"A right model can expect {right:.1f} %; {100 * papers_rows.TARGETS[title]:.1f} % are asked.\n\n" +
+            other_scatters(rows, known, least, others, papers_rows.TARGETS[title]))
 
 
 def figure(value):

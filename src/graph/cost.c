@@ -199,6 +199,7 @@ static void as_forward(const cm_graph *g, cm_node *n, double times)
 void cm__cost_conv_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 1); }
 void cm__cost_gemm_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 1); }
 void cm__cost_attention_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, ATTENTION_BACKWARD); }
+void cm__cost_deformed_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 2); }
 void cm__cost_rnn_grad(const cm_graph *g, cm_node *n) { as_forward(g, n, 2); }
 
 /* ---- update ----------------------------------------------------------------------------------------------------- */

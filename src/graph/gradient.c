@@ -312,8 +312,27 @@ void cm__gradient_slice(cm__backward *b, const cm_node *n) { same_data(b, n, CM_
 void cm__gradient_resize(cm__backward *b, const cm_node *n) { same_data(b, n, CM_OP_RESIZE_GRAD, 0); }
 
 /* PyTorch copies the part of the gradient that is not padding. */
+/* The gradient of a padding that takes something off is a padding too, with the opposite signs. */
+static bool pads_back(cm__backward *b, const cm_node *n)
+{
+    const cm__attr *pads = cm__attr_find(n, CM_ATTR_PADS);
+    int64_t         back[2 * CM__RANK_MAX];
+    bool            takes = false;
+    for (int32_t i = 0; pads && i < pads->count && i < 2 * CM__RANK_MAX; i++) {
+        back[i] = -pads->ints[i];
+        takes |= pads->ints[i] < 0;
+    }
+    if (!takes) return false;
+    cm__attr attr = {.key = CM_ATTR_PADS, .count = pads->count, .ints = back};
+    int32_t  dy = dy_of(b, n), dx = cm__emit(b->g, CM_OP_PAD, n->name, &dy, 1, &attr, 1);
+    cm__t(b->g, dx)->role = CM_ROLE_GRADIENT;
+    cm__give(b, n, n->inputs[0], dx);
+    return true;
+}
+
 void cm__gradient_pad(cm__backward *b, const cm_node *n)
 {
+    if (pads_back(b, n)) return;
     int32_t dy = dy_of(b, n), part = cm__back(b, n, CM_OP_VIEW, n->inputs[0], &dy, 1);
     cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->inputs[0], &part, 1));
 }
@@ -346,8 +365,17 @@ void cm__gradient_gather(cm__backward *b, const cm_node *n)
     else cm__give(b, n, n->inputs[0], cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[0], inputs, 2));
 }
 
-/* PyTorch's index_add and index_copy, which have a dimension, save what they add or copy, only for its shape. */
-static bool saves_source(const cm_node *n) { return n->op == CM_OP_SCATTER_ND && cm__attr_find(n, CM_ATTR_AXIS); }
+static bool is_extreme(const cm_node *n)
+{
+    return n->op == CM_OP_SCATTER_ELEMENTS && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__EXTREME;
+}
+
+/* PyTorch's index_add and index_copy, which have a dimension, save what they add or copy, only for its shape; extremes
+   compare it to the result. */
+static bool saves_source(const cm_node *n)
+{
+    return (n->op == CM_OP_SCATTER_ND && cm__attr_find(n, CM_ATTR_AXIS)) || is_extreme(n);
+}
 
 /* Scatter operators: each float input gets a gradient of its own shape, gathered by the indices. The gradient of what
    is added to is that of the sum. */
@@ -360,6 +388,7 @@ void cm__gradient_scatter(cm__backward *b, const cm_node *n)
         bool    adds = n->op != CM_OP_TOP_K && i == 0 && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__ADDS;
         int32_t made = adds ? inputs[0] : cm__back(b, n, CM_OP_GATHER_GRAD, n->inputs[i], inputs, 2);
         if (i == 2 && saves_source(n)) cm__hold(b->g, n->inputs[i], made);
+        if (is_extreme(n)) cm__hold(b->g, n->outputs[0], made);
         cm__give(b, n, n->inputs[i], made);
     }
 }

@@ -24,6 +24,15 @@ void cm__gradient_grid_sample(cm__backward *b, const cm_node *n)
     cm__back_joint(b, n, CM_OP_GRID_SAMPLE_GRAD, inputs, 3, 0, 1);
 }
 
+/* All gradients at once, of what forward read; the bias is not read. */
+void cm__gradient_deformed(cm__backward *b, const cm_node *n)
+{
+    int32_t inputs[CM__DEFORMED_INPUTS] = {dy_of(b, n)}, count = 1;
+    for (int32_t i = CM__DEFORMED_IMAGE; i <= CM__DEFORMED_MASK; i++)
+        if (cm__has(n, i)) inputs[count++] = cm__kept(b, n->inputs[i]);
+    cm__back_joint(b, n, CM_OP_DEFORMED_CONV_GRAD, inputs, count, CM__DEFORMED_IMAGE, CM__DEFORMED_BIAS);
+}
+
 void cm__gradient_unfold(cm__backward *b, const cm_node *n)
 {
     like_input(b, n, CM_OP_UNFOLD_GRAD, (int32_t[]){dy_of(b, n)}, 1);
@@ -74,6 +83,24 @@ void cm__gradient_add_product(cm__backward *b, const cm_node *n)
         int32_t inputs[] = {dy, cm__kept(b, n->inputs[3 - i])};
         cm__give(b, n, n->inputs[i], cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], inputs, 2));
     }
+}
+
+/* a + w (b - a): the gradient times 1 - w, w and b - a. A weight that is a number needs no kernel for 1 - w. */
+void cm__gradient_lerp(cm__backward *b, const cm_node *n)
+{
+    int32_t dy = dy_of(b, n), w = n->inputs[2], made[3] = {-1, -1, -1};
+    bool    tensor = cm__t(b->g, w)->role != CM_ROLE_CONSTANT;
+    for (int32_t i = 0; i < 2; i++) {
+        if (!cm__wants(b, n, i)) continue;
+        int32_t by = cm__kept(b, w);
+        if (i == 0 && tensor) by = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, w, &by, 1);
+        made[i] = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], (int32_t[]){dy, by}, 2);
+    }
+    int32_t read[] = {dy, -1, -1};
+    for (int32_t i = 0; cm__wants(b, n, 2) && i < 2; i++) read[1 + i] = cm__kept(b, n->inputs[i]);
+    if (cm__wants(b, n, 2)) made[2] = cm__back(b, n, CM_OP_ELEMENTWISE_GRAD, n->outputs[0], read, 3);
+    for (int32_t i = 0; i < 3; i++)
+        if (made[i] >= 0) cm__give(b, n, n->inputs[i], made[i]);
 }
 
 void cm__gradient_weight_norm(cm__backward *b, const cm_node *n)

@@ -21,6 +21,7 @@ enum {
 };
 
 #define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to what is there */
+#define CM__EXTREME 2 /* likewise: the larger or the smaller number remains */
 
 static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
 static inline bool cm__has_gradient(cm_dtype d) { return cm__is_float(d) || d == CM_COMPLEX64; }
@@ -37,6 +38,12 @@ int32_t cm__real_list(cm_graph *g, const cm_node *n, cm__attr_key key, int32_t i
 
 int32_t cm__copy_dims(const cm_tensor *t, cm_dim *dims); /* returns the rank */
 cm_dim  cm__dims_product(cm_graph *g, const cm_dim *dims, int32_t count);
+
+/* Inputs of a deformed convolution. The bias is last, and backward does not read it. */
+enum {
+    CM__DEFORMED_IMAGE, CM__DEFORMED_FILTERS, CM__DEFORMED_OFFSETS, CM__DEFORMED_MASK, CM__DEFORMED_BIAS,
+    CM__DEFORMED_INPUTS
+};
 
 #define CM__SECOND_POINTS 5 /* inputs of the gradient of the second points of distances */
 

@@ -225,6 +225,17 @@ void cm__shape_recorded(cm_graph *g, cm_node *n)
     if (!index) cm__fail(g->ctx, CM_ERR_FORMAT, "an opaque operator without outputs");
 }
 
+/* Image, filters, places and result have two dimensions of pixels; filters for all channels, in groups or not. */
+void cm__shape_deformed(cm_graph *g, cm_node *n)
+{
+    cm__shape_recorded(g, n);
+    const cm_tensor *x = cm__in(g, n, CM__DEFORMED_IMAGE), *w = cm__in(g, n, CM__DEFORMED_FILTERS);
+    const cm_tensor *places = cm__in(g, n, CM__DEFORMED_OFFSETS), *y = cm__t(g, n->outputs[0]);
+    bool             planes = x->rank == 4 && w->rank == 4 && places->rank == 4 && y->rank == 4;
+    if (!planes || w->dims[1].fixed < 1 || x->dims[1].fixed % w->dims[1].fixed)
+        cm__fail(g->ctx, CM_ERR_FORMAT, "weight %s for input %s", cm__dims_text(g, w), cm__dims_text(g, x));
+}
+
 /* As recorded, in the type of the first input. */
 void cm__shape_recorded_like(cm_graph *g, cm_node *n)
 {

@@ -264,13 +264,19 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
     return s;
 }
 
+/* The image that a convolution reads, or the gradient of the one that it wrote; -1: none. */
+static int32_t image_of(const cm_node *n)
+{
+    return cm__class(n) != CM_CLASS_CONV ? -1 : n->inputs[n->op == CM_OP_CONV_GRAD_WEIGHT ? 1 : 0];
+}
+
 void cm__strides_relay(cm__strides *s)
 {
     s->relaid = true;
     s->as_image = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->as_image);
     for (int32_t i = 0; i < s->g->n_nodes; i++) {
-        const cm_node *n = &s->g->nodes[i];
-        if (n->op == CM_OP_CONV && n->phase == CM_FORWARD && n->inputs[0] >= 0) s->as_image[n->inputs[0]] = true;
+        int32_t image = image_of(&s->g->nodes[i]);
+        if (image >= 0 && cm__strides_converts(s, image)) s->as_image[image] = true;
     }
 }
 

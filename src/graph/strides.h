@@ -15,7 +15,7 @@ typedef struct cm__strides {
     int64_t       **of;            /* per tensor; NULL: contiguous */
     bool           *copied;        /* per node: a view that needs a copy */
     bool            compiled;      /* torch.compile chooses the order of what its kernels write */
-    bool            relaid;        /* and converts the images of all convolutions to channels-last */
+    bool            relaid;        /* and converts the images of all convolutions (not sequences) to channels-last */
     bool           *as_image;      /* per tensor, if relaid: a convolution's image, which generated code writes so */
     int64_t       **wanted;        /* per tensor, if not relaid: strides that generated code must write; NULL: its choice */
 } cm__strides;
@@ -27,12 +27,19 @@ void         cm__strides_relay(cm__strides *s); /* call it before placing nodes:
 void         cm__strides_want(cm__strides *s, const cm__strides *eager);
 void         cm__strides_place(cm__strides *s, int32_t node); /* of its outputs; call it in node order */
 
+/* Whether torch.compile converts this operand of a convolution (torch/_inductor/kernel/conv.py: ndim == 2). */
+static inline bool cm__strides_converts(const cm__strides *s, int32_t tensor)
+{
+    return s->relaid && cm__t(s->g, tensor)->rank == 4;
+}
+
 int64_t        cm__strides_size(cm_dim d); /* at the batch size of the strides */
 const int64_t *cm__strides_of(cm__strides *s, int32_t tensor);
 bool           cm__strides_in_rows(cm__strides *s, int32_t tensor);       /* contiguous: no gaps, dimensions in order */
 /* All dimensions but the last `inner` ones can be viewed as one. */
 bool           cm__strides_joined(cm__strides *s, int32_t tensor, int32_t inner);
 static inline bool cm__is_image_rank(int32_t rank) { return rank == 4 || rank == 5; } /* planes, volumes */
+bool           cm__repeats_pixels(const cm_node *forward); /* a pad by reflected or repeated pixels */
 bool           cm__joins_directions(const cm_graph *g, const cm_node *n); /* of one bidirectional layer */
 bool           cm__strides_channels_last(cm__strides *s, int32_t tensor); /* an image, by PyTorch's definition */
 

@@ -139,7 +139,8 @@ static int64_t *like_operands(cm__strides *s, const cm_node *n, int32_t output)
 static int64_t *convolved(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_node *forward = forward_of(s, n);
-    bool           last = s->relaid || cm__strides_channels_last(s, forward->inputs[0]) ||
+    bool           last = cm__strides_converts(s, forward->inputs[0]) ||
+                cm__strides_channels_last(s, forward->inputs[0]) ||
                 cm__strides_channels_last(s, forward->inputs[1]);
     return image_if(s, last, cm__t(s->g, n->outputs[output]));
 }
@@ -148,6 +149,19 @@ static int64_t *like_image(cm__strides *s, const cm_node *n, int32_t output)
 {
     const cm_node *forward = forward_of(s, n);
     return output ? NULL : image_if(s, cm__strides_channels_last(s, forward->inputs[0]), cm__t(s->g, n->outputs[0]));
+}
+
+bool cm__repeats_pixels(const cm_node *forward)
+{
+    int64_t mode = forward->op == CM_OP_RESAMPLE ? cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST) : CM__MODE_NEAREST;
+    return mode == CM__MODE_REFLECT || mode == CM__MODE_REPLICATE;
+}
+
+/* Pads that repeat pixels write images and gradients in rows, whatever they read (ReflectionPad.cu and ReplicationPadding.cu
+   in ATen/native/cuda). Generated ones keep the order. */
+static int64_t *resampled(cm__strides *s, const cm_node *n, int32_t output)
+{
+    return cm__repeats_pixels(forward_of(s, n)) && !s->compiled ? NULL : like_image(s, n, output);
 }
 
 static const cm_node *maker_of(const cm_graph *g, int32_t tensor)

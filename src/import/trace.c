@@ -252,10 +252,15 @@ static void keep_type(cm__trace *t, const cm__trace_op *o)
     cm__t(t->g, made)->like = 1 + into;
 }
 
+/* aten.def has PyTorch's operators and torchvision's. */
+static bool is_named(const cm__trace_op *o)
+{
+    return strncmp(o->full, "aten::", 6) == 0 || strncmp(o->full, "torchvision::", 13) == 0;
+}
+
 void cm__trace_translate(cm__trace *t, const cm__map *index, const cm__trace_op *o)
 {
-    bool    aten = strncmp(o->full, "aten::", 6) == 0;
-    int32_t row = aten ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
+    int32_t row = is_named(o) ? cm__map_get(index, (cm__span){o->name, strlen(o->name)}) : -1;
     cm__place(t->ctx, "operator '%.100s'", cm__trace_name(t, o));
     if (row >= 0 && attempt(t, &rows[row], o)) {
         if (o->in_place) keep_type(t, o);

@@ -145,10 +145,14 @@ static int32_t run_length(const cm__trace *t, int32_t first)
     return n;
 }
 
-/* Casts that change nothing, or that do so without autocast, are recorded in forward only. */
-static bool is_added_cast(const cm__trace_op *o)
+/* Recorded in forward only: casts that change nothing, or that do so without autocast; and detach(), which checkpointing
+   itself calls in backward. */
+static bool is_of_forward_only(const cm__trace_op *o)
 {
-    return strcmp(o->full, "aten::to.dtype") == 0 || strcmp(o->full, "aten::to.autocast") == 0;
+    static const char *const names[] = {"aten::to.dtype", "aten::to.autocast", "aten::detach"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(o->full, names[i]) == 0) return true;
+    return false;
 }
 
 /* The number of forward operators from `forward` on that match the `length` recomputed ones; 0: no match. */
@@ -159,7 +163,7 @@ static int32_t repeats(const cm__trace *t, int32_t again, int32_t length, int32_
         const cm__trace_op *o = &t->ops[at];
         if (o->phase != CM_FORWARD || o->segment >= 0) return 0;
         if (same_call(&t->ops[again + i], o)) i++;
-        else if (!is_added_cast(o)) return 0;
+        else if (!is_of_forward_only(o)) return 0;
     }
     return i == length ? at - forward : 0;
 }

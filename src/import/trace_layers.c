@@ -166,7 +166,8 @@ static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t 
                         cm__trace_per_dimension(t, o, "padding", CM_ATTR_PADS, dims, 0, 2),
                         cm__trace_per_dimension(t, o, "dilation", CM_ATTR_DILATIONS, dims, 1, 1),
                         groups_of(t, o),
-                        cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1)};
+                        cm__trace_per_dimension(t, o, "output_padding", CM_ATTR_OUTPUT_PADDING, dims, 0, 1),
+                        CM__INTS(CM_ATTR_DERIVED, like >= 0)};
     int64_t missing[CM__SPATIAL_MAX];
     for (int32_t i = 0; like >= 0 && i < dims; i++) {
         int64_t from = cm__t(t->g, inputs[0])->dims[2 + i].fixed, window = cm__t(t->g, inputs[1])->dims[2 + i].fixed;
@@ -175,7 +176,7 @@ static void convolve(cm__trace *t, const cm__trace_op *o, int op, const int32_t 
     }
     if (like >= 0) attrs[4].ints = missing;
     cm__trace_made(t, o, 0, cm__emit(t->g, transposed ? CM_OP_CONV_TRANSPOSE : op, cm__trace_name(t, o), inputs,
-                                     inputs[2] < 0 ? 2 : 3, attrs, transposed ? 5 : 4));
+                                     inputs[2] < 0 ? 2 : 3, attrs, transposed ? 6 : 4));
 }
 
 void cm__aten_convolution(cm__trace *t, const cm__trace_op *o, int op)

@@ -61,6 +61,12 @@ void cm__aten_where(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
 }
 
+void cm__aten_lerp(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, 1), operand(t, o, 2, "weight")};
+    cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, NULL, 0));
+}
+
 /* PyTorch copies the tensor and then changes the copy in place. */
 void cm__aten_masked_fill(cm__trace *t, const cm__trace_op *o, int op)
 {
@@ -285,6 +291,15 @@ void cm__aten_gather(cm__trace *t, const cm__trace_op *o, int op) { look_up(t, o
 void cm__aten_index_select(cm__trace *t, const cm__trace_op *o, int op) { cm__aten_gather(t, o, op); }
 
 /* (into, indices ..., from): indices of several dimensions count as one. */
+/* What scatter_reduce makes of numbers for the same place. */
+static int64_t reduction_of(const cm__trace_op *o)
+{
+    const char *kind = json_string_value(json_object_get(o->attrs, "reduce"));
+    if (!kind) return 0;
+    if (strcmp(kind, "amax") == 0 || strcmp(kind, "amin") == 0) return CM__EXTREME;
+    return strcmp(kind, "sum") == 0 ? CM__ADDS : 0;
+}
+
 void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t places = 1;
@@ -292,7 +307,7 @@ void cm__aten_scatter(cm__trace *t, const cm__trace_op *o, int op)
     int32_t inputs[] = {cm__trace_need(t, o, 0), cm__trace_need(t, o, places), cm__trace_need(t, o, o->n_in - 1)};
     if (places + 1 >= o->n_in) cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "a number is scattered");
     bool     adds = strstr(o->name, "_add") || cm__trace_int(t, o, "accumulate", 0);
-    cm__attr attrs[] = {CM__INTS(CM_ATTR_REDUCTION, adds ? CM__ADDS : 0),
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_REDUCTION, adds ? CM__ADDS : reduction_of(o)),
                         CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", 0))};
     cm__trace_made(t, o, 0,
                    cm__emit(t->g, op, cm__trace_name(t, o), inputs, 3, attrs, cm__trace_has(o, "dim") ? 2 : 1));

@@ -12,7 +12,7 @@
     X(expand) X(permute) X(transpose) X(select) X(slice) X(split) X(unbind) X(alias) X(addmm) X(baddbmm) X(product)    \
     X(linear) X(convolution) X(convolution_gradient) X(attention) X(recurrent) X(batch_norm) X(layer_norm)             \
     X(group_norm) X(softmax) X(nll_loss) X(loss) X(pool) X(adaptive_pool) X(border) X(columns) X(fft) X(roll)          \
-    X(add_product) X(moments) X(sort) X(sample) X(embedding_bag) X(grouped_product) X(distance) X(cell)        \
+    X(add_product) X(lerp) X(moments) X(sort) X(sample) X(embedding_bag) X(grouped_product) X(distance) X(cell)        \
     X(pairs)
 
 #define X(name) void cm__aten_##name(cm__trace *t, const cm__trace_op *o, int op);

@@ -329,6 +329,21 @@ class Captures(unittest.TestCase):
         self.assertIn("aten::to.autocast", t.operators("forward"))
         self.assertIn("aten::addmm", t.operators("recompute"))
 
+    @unittest.skipUnless(hasattr(torch, "_grouped_mm"), "PyTorch before 2.8 has no such product")
+    def test_experts_are_multiplied_in_fp32(self):
+        class Experts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.zeros(4, 16, 32))
+
+            def forward(self, x):
+                ends = torch.arange(1, 5, dtype=torch.int32) * (x.shape[0] // 4)
+                return torch._grouped_mm(x, self.weight, offs=ends)
+
+        t = centimani.capture(Experts(), torch.zeros(8, 16))
+        self.assertIn("aten::_grouped_mm", t.operators("forward"))
+        self.assertEqual(t.operators("backward").count("aten::_grouped_mm"), 1)  # the rows are inputs, without a gradient
+
     def test_packed_sequences_are_as_long_as_the_longest(self):
         class Reader(nn.Module):
             def __init__(self, kind):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """papers_bound.py PROGRAM: least errors of rows that contradict each other (tools/papers_rows.py), and of rows whose
-settings are not stated (tools/papers_unstated.py), against sums by hand; no baseline is better on a set of four rows or
-more.
+settings are not stated (tools/papers_unstated.py), against sums by hand; what counts as a second print
+(tools/papers_protocol.py); no baseline is better on a set of four rows or more.
 
 Prints TAP. A row of docs/results/papers-contradictions.tsv that is no longer judged, or has another value, fails, too.
 """
@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import papers_protocol
 import papers_rows
 import papers_unstated
 
@@ -40,6 +41,17 @@ def sums():
         yield abs(found - expected) < 1e-12, f"{what}: {found:.4f}"
 
 
+def prints():
+    """A speed-up counts once if the efficiency of its run is printed, too; the scatter at which a target is missed."""
+    rows = [{"where": f"Table II, {one}"} for one in ("A, scaling efficiency", "A, speedup improvement", "B, speedup improvement")]
+    found = [papers_protocol.is_second_print(row, rows) for row in rows]
+    yield found == [False, True, False], f"printed a second time: {found}"
+    scatter = papers_unstated.out_of_reach(lambda s: 0.98 - s / 2, 0.93)
+    yield abs(scatter - 0.1) < 1e-9, f"half of the rows scatter, 98 % without: 93 % is out of reach at {scatter:.4f}"
+    kinds = {line[2] for line in papers_rows.lines_of(papers_rows.REPEATS)}
+    yield kinds <= {"framework", "release", "run", "laboratory"}, f"kinds of repeated runs: {sorted(kinds)}"
+
+
 def judged(sets):
     """All rows of the groups are found among the judged ones."""
     rows = [papers_rows.accuracy.rows_of_six(sets), papers_rows.accuracy.rows_of_several(sets)]
@@ -60,7 +72,7 @@ def baselines(sets):
 
 def main():
     sets = papers_rows.accuracy.sets_of(sys.argv[1])
-    results = [*sums(), *judged(sets), *baselines(sets)]
+    results = [*sums(), *prints(), *judged(sets), *baselines(sets)]
     print(f"1..{len(results)}")
     for number, (good, what) in enumerate(results, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {what}")

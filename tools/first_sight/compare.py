@@ -8,6 +8,9 @@ interval, apart for steps that the host and that the device bounds. MEASURED are
 
 Compiled steps (lists with a column `mode`) are also judged by their speed-up over eager. With CUDA graphs their memory
 is not judged: PyTorch's counters do not see what lives in the pool of a graph.
+
+Memory is judged by the peak in a process that has multiplied matrices before (measure.py, peaks); a line below the table
+says the error against the peak of a process that runs only this step.
 """
 import argparse
 import csv
@@ -19,8 +22,8 @@ import predict
 
 KEYS = ["case", "precision", "layout", "batch", "optimizer"]
 COMPILED = ["union_s", "step_s", "queued_s", "peak_allocated", "launches", "generated", "eager_union_s", "eager_step_s",
-            "eager_peak_allocated", "peak_reserved"]
-MEASURED = ["busy_s", "union_s", "step_s", "peak_allocated", "peak_reserved", "kernels"]
+            "eager_peak_allocated", "peak_reserved", "peak_own"]
+MEASURED = ["busy_s", "union_s", "step_s", "peak_allocated", "peak_reserved", "kernels", "peak_own"]
 
 
 def table(path):
@@ -75,6 +78,7 @@ def judged(p, m):
     step, graphs = m["step_s"], p.get("mode") == "reduce-overhead"
     return {"case": p["case"], "what": f"{p['precision']} {p['layout']} {p['batch']}{' graphs' if graphs else ''}", "device": float(p["device_s"]) / m["union_s"] - 1,
             "step": float(p["step_s"]) / step - 1, "memory": None if graphs else float(p["peak_bytes"]) / m["peak_allocated"] - 1,
+            "own memory": None if graphs or "peak_own" not in m else float(p["peak_bytes"]) / m["peak_own"] - 1,
             "speed-up": speed_up(p, m),
             "host": m["union_s"] < 0.8 * step, "inside": float(p["low_s"]) <= step <= float(p["high_s"]),
             "width": float(p["high_s"]) / float(p["low_s"]), "union": m["union_s"], "measured": step}
@@ -108,7 +112,7 @@ def write_table(path, pairs):
     with open(path, "w") as out:
         print("\t".join(keys + names), file=out)
         for p, m in pairs:
-            print("\t".join([str(p[k]) for k in keys] + [number(m, k) for k in names]), file=out)
+            print("\t".join([str(p[k]) for k in keys] + [number(m, k) for k in names if k in m or k != "peak_own"]), file=out)
 
 
 def main():
@@ -127,6 +131,9 @@ def main():
     for source in sorted({r["case"].split(":")[0] for r in rows}):
         print(line(source, [r for r in rows if r["case"].startswith(source + ":")]))
     print(line("all", rows))
+    own = [abs(r["own memory"]) for r in rows if r["own memory"] is not None]
+    if own:
+        print(f"memory in a process that runs only the step: {statistics.mean(own):.1%} mean, {statistics.median(own):.1%} median")
     ups = [abs(r["speed-up"]) for r in rows if r["speed-up"] is not None]
     if ups:
         print(f"speed-up over eager: {statistics.mean(ups):.1%} mean, {statistics.median(ups):.1%} median")

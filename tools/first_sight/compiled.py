@@ -46,6 +46,7 @@ class Device:
     def tidy(self):
         gc.collect()
         if self.name == "cuda":
+            measure.without_workspaces()
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
 
@@ -73,12 +74,6 @@ def timed(device, step):
         device.synchronize()
         times.append((time.perf_counter() - begin) / count)
     return {"step_s": statistics.median(times), "queued_s": statistics.median(hosts), "steps": count}
-
-
-def memory(device):
-    if device.name != "cuda":
-        return {}
-    return {"peak_allocated": torch.cuda.max_memory_allocated(), "peak_reserved": torch.cuda.max_memory_reserved()}
 
 
 def profile_of(device, step):
@@ -113,8 +108,9 @@ def kernels(profile):
 def measured(device, step):
     """Times and memory. Kernels are profiled later: a profiler that was once used slows all launches."""
     with device.turns.alone():
-        probe = {"probe_s": measure.host_probe()} if device.name == "cuda" else {}
-        return probe | timed(device, step) | memory(device)
+        if device.name != "cuda":
+            return timed(device, step)
+        return {"probe_s": measure.host_probe()} | timed(device, step) | measure.peaks(step)
 
 
 def profiled(device, step):

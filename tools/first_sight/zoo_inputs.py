@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""zoo_inputs.py - inputs and parts of configurations that the networks of zoo.py and zoo_more.py share.
+"""zoo_inputs.py - inputs and parts of configurations that the networks of zoo.py, zoo_more.py and zoo_last.py share.
 
 Most functions return a function of a configuration, which returns a function of the batch size that makes the inputs.
 """
@@ -52,6 +52,14 @@ def picked(choices, seq):
 def placed(b, n, token, seq):
     """Token ids that begin with the n places of a picture: of 32 bits, so that measure.py leaves them as they are."""
     return torch.where(torch.arange(seq) < n, token, 0).repeat(b, 1).int()
+
+
+def gridded(patches, width, side, token, seq, more=None):
+    """Patches of a picture for each text, which begins with their places; sides have 32 bits, as in placed."""
+    return lambda config: (lambda b: {
+        "input_ids": placed(b, patches // 4, token, seq), "pixel_values": torch.zeros(b * patches, width),
+        "image_grid_thw": torch.tensor([[1, side, side]], dtype=torch.int32).repeat(b, 1), "labels": ids(b, seq),
+        **(more(b) if more else {})})
 
 
 def heard(frames, tokens, seq):

@@ -2,15 +2,7 @@
 """zoo_more.py - more networks of Hugging Face transformers, in the order in which they were drawn. See zoo.py."""
 import torch
 
-from zoo_inputs import GROUPED, SMALL, answered, classified, ids, language, pairs, picked, placed
-
-
-def gridded(patches, width, side, token, seq, more=None):
-    """Patches of a picture for each text, which begins with their places; sides have 32 bits, as in placed."""
-    return lambda config: (lambda b: {
-        "input_ids": placed(b, patches // 4, token, seq), "pixel_values": torch.zeros(b * patches, width),
-        "image_grid_thw": torch.tensor([[1, side, side]], dtype=torch.int32).repeat(b, 1), "labels": ids(b, seq),
-        **(more(b) if more else {})})
+from zoo_inputs import GROUPED, SMALL, answered, classified, gridded, ids, language, pairs, picked, placed
 
 
 # Name: configuration, model, what the configuration says, inputs.

@@ -165,7 +165,7 @@ static const char *kind_of(const cm__fusing *f, int32_t kernel)
     if (f->columns[kernel]) return "column_sum";
     if (!f->by_row[kernel]) return "fused";
     if (f->strided[kernel]) return "strided_row_sum";
-    return f->long_rows[kernel] ? "long_row_sum" : "row_sum";
+    return cm__fusing_long_rows(f, kernel) ? "long_row_sum" : "row_sum";
 }
 
 /* Columns of the first sum in a kernel. */

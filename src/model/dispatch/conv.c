@@ -85,7 +85,8 @@ static void volume_sizes(const shape *s, cm__sized_call *c)
 /* Channels are last if the image or the weight has them last, or if a compiler converts both. */
 static bool channels_last(const cm__dispatch *d, const cm_node *forward)
 {
-    return d->strides->relaid || cm__strides_channels_last(d->strides, forward->inputs[0]) ||
+    return cm__strides_converts(d->strides, forward->inputs[0]) ||
+           cm__strides_channels_last(d->strides, forward->inputs[0]) ||
            cm__strides_channels_last(d->strides, forward->inputs[1]);
 }
 
@@ -122,10 +123,32 @@ void cm__dispatch_conv(cm__dispatch *d, int32_t node)
     if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER && !fused) add_bias(d, node);
 }
 
+/* The second derivative of a convolution: autograd computes the gradient of its filters by a convolution whose samples are
+   the channels and whose filters are the gradient of the image, with strides and dilations exchanged
+   (_convolution_double_backward in ATen/native/Convolution.cpp). */
+static void filters_twice(cm__dispatch *d, int32_t node, const shape *s)
+{
+    const char    *layout = channels_last(d, cm__forward_of(d, cm__node(d, node))) ? "nhwc" : "nchw";
+    cm__sized_call c = cm__call_begin(d, CM__CALL_CONV, CM__PASS_FORWARD, layout, s->x->dtype, true);
+    plane_sizes(s, &c);
+    c.sizes[CM__CONV_N] = cm__poly_dim(s->x->dims[1]);
+    c.sizes[CM__CONV_C] = cm__poly_dim(s->x->dims[0]);
+    for (int axis = 0; axis < 2; axis++) {
+        int32_t a = plane_axis(s, axis);
+        if (a < 0) continue;
+        c.sizes[CM__CONV_R + axis] = cm__poly_dim(s->y->dims[2 + a]);
+        c.sizes[CM__CONV_STRIDE_H + axis] = cm__poly_const((double)s->window.dilation[a]);
+        c.sizes[CM__CONV_DIL_H + axis] = cm__poly_const((double)s->window.stride[a]);
+    }
+    cm__dispatch_add(d, node, &c);
+}
+
 void cm__dispatch_conv_grad(cm__dispatch *d, int32_t node)
 {
-    const cm_node *n = cm__node(d, node);
-    shape          s = shape_of(d, cm__forward_of(d, n));
-    if (n->op == CM_OP_CONV_GRAD_WEIGHT) convolution(d, node, &s, CM__PASS_BWD_WEIGHT);
+    const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
+    shape          s = shape_of(d, forward);
+    bool           twice = cm__attr_int(forward, CM_ATTR_DERIVED, 0) && s.window.dims < 3 && cm__dim_is(s.groups, 1);
+    if (n->op == CM_OP_CONV_GRAD_WEIGHT && twice) filters_twice(d, node, &s);
+    else if (n->op == CM_OP_CONV_GRAD_WEIGHT) convolution(d, node, &s, CM__PASS_BWD_WEIGHT);
     else convolution(d, node, &s, s.transposed ? CM__PASS_FORWARD : CM__PASS_BWD_INPUT);
 }

@@ -22,8 +22,8 @@ static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, 
     else cm__join(text, size, from, "+", too, ">", to, NULL);
 }
 
-static void typed_call(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
-                       cm_poly inner)
+void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
+                    cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
     memset(c.dtype, 0, sizeof c.dtype);
@@ -38,7 +38,7 @@ void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a
 {
     char dtype[CM__CALL_TEXT] = "";
     type_text(d, a, b, out, dtype, sizeof dtype);
-    typed_call(d, node, function, dtype, outer, inner);
+    cm__call_typed(d, node, function, dtype, outer, inner);
 }
 
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
@@ -116,7 +116,7 @@ static bool truth(cm__dispatch *d, int32_t node, const char *function, int32_t o
         if (strcmp(function, rows[i].function)) continue;
         if (rows[i].dtype) cm__join(dtype, sizeof dtype, rows[i].dtype, NULL);
         else cm__join(dtype, sizeof dtype, cm_dtype_name(type_of(d, over)), ">bool", NULL);
-        typed_call(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
+        cm__call_typed(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
         return true;
     }
     return false;
@@ -156,7 +156,9 @@ static bool by_number(const cm__dispatch *d, const cm_node *n, const cm_node *fo
 /* True: the gradient is multiplied by the other operand of forward, whose type the kernel reads. */
 static bool by_operand(const cm__dispatch *d, const cm_node *n, const cm_node *forward, int32_t result)
 {
-    if (n->n_inputs < 2 || !cm__has(n, 1) || (forward->op != CM_OP_MUL && forward->op != CM_OP_DIV)) return false;
+    bool multiplied = forward->op == CM_OP_MUL || forward->op == CM_OP_DIV ||
+                      (forward->op == CM_OP_LERP && n->n_inputs == 2);
+    if (n->n_inputs < 2 || !cm__has(n, 1) || !multiplied) return false;
     const cm_tensor *kept = cm__in(d->g, n, 1);
     return !is_one(kept) && kept->rank <= cm__t(d->g, result)->rank;
 }
@@ -164,25 +166,28 @@ static bool by_operand(const cm__dispatch *d, const cm_node *n, const cm_node *f
 /* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
 static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
 
-/* Kernels of the gradient of a second operand that has more than that of the first. Of a divisor: -dy ((x / y) / y). Of
-   the input or result in a gradient: sigmoid_backward, tanh_backward and softplus_double_backward in
-   tools/autograd/derivatives.yaml and FunctionsManual.cpp of PyTorch. */
+/* Kernels of the gradient of an operand that has others than that of the first. Of a divisor: -dy ((x / y) / y). Of the
+   input or result in a gradient: sigmoid_backward, tanh_backward and softplus_double_backward in
+   tools/autograd/derivatives.yaml and FunctionsManual.cpp of PyTorch. Of an interpolation: 1 - w alone; dy (b - a). */
 static const struct {
     int16_t     op;
+    int32_t     inputs;
     const char *kernels[9];
-} second[] = {
-    {CM_OP_DIV, {"div", "div", "neg", "mul"}},
-    {CM_OP_SIGMOID_SLOPE, {"mul", "scale", "scale", "mul"}},
-    {CM_OP_TANH_SLOPE, {"scale", "mul", "mul"}},
-    {CM_OP_SOFTPLUS_SLOPE, {"scale", "sigmoid", "sigmoid_grad", "mul", "mul", "scale", "compare", "copy"}},
+} others[] = {
+    {CM_OP_DIV, 3, {"div", "div", "neg", "mul"}},
+    {CM_OP_LERP, 1, {"fill", "sub"}},
+    {CM_OP_LERP, 3, {"sub", "mul"}},
+    {CM_OP_SIGMOID_SLOPE, 3, {"mul", "scale", "scale", "mul"}},
+    {CM_OP_TANH_SLOPE, 3, {"scale", "mul", "mul"}},
+    {CM_OP_SOFTPLUS_SLOPE, 3, {"scale", "sigmoid", "sigmoid_grad", "mul", "mul", "scale", "compare", "copy"}},
 };
 
 static const char *const *kernels_of(const cm_node *n, const cm_node *forward)
 {
     static const char *const of_copy[] = {"copy", "where", NULL};
     if (cm__attr_find(forward, CM_ATTR_COPIES)) return of_copy;
-    for (size_t i = 0; i < sizeof second / sizeof *second; i++)
-        if (second[i].op == forward->op && n->n_inputs == 3) return second[i].kernels;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].op == forward->op && n->n_inputs == others[i].inputs) return others[i].kernels;
     return cm__backward_kernels(forward->op);
 }
 

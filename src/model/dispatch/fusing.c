@@ -17,6 +17,7 @@
 #include "model/dispatch/expert_bias.h"
 #include "model/dispatch/routing.h"
 
+#include <math.h>
 #include <string.h>
 
 /* The gradient of a largest value of volumes: Inductor has no code for it and calls PyTorch's kernel. */
@@ -173,6 +174,11 @@ static double row_length(const cm__fusing *f, const cm_node *n)
     return cm__class(n) == CM_CLASS_REDUCTION && cm__poly_at(&out, 1) < samples ? samples / cm__poly_at(&out, 1) : last;
 }
 
+double cm__lanes_of_row(double row)
+{
+    return row < 1 || row > CM__LONGEST_ROW ? 1 : exp2(ceil(log2(row))) / row;
+}
+
 bool cm__fusing_has_weight_sums(const cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node), *forward = cm__forward_of(f->d, n);
@@ -301,7 +307,7 @@ static void merge(cm__fusing *f, int32_t kernel, int32_t other)
     append(f, kernel, other);
     f->by_row[kernel] |= f->by_row[other];
     f->columns[kernel] |= f->columns[other];
-    f->long_rows[kernel] |= f->long_rows[other];
+    f->row[kernel] = fmax(f->row[kernel], f->row[other]);
     if (f->by_row[other]) f->rows[kernel] = f->rows[other];
     add_norms(f, kernel, f->norm[other]);
 }
@@ -387,7 +393,7 @@ static void place(cm__fusing *f, int32_t node)
     if (reduces_rows(f, n)) {
         f->by_row[kernel] = true;
         f->rows[kernel] = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-        f->long_rows[kernel] |= row_length(f, n) > CM__LONGEST_ROW;
+        f->row[kernel] = fmax(f->row[kernel], row_length(f, n));
     }
     if (adds_columns(f->d, n)) f->columns[kernel] = true;
     if (needs_sums(f, n)) add_norms(f, kernel, node);
@@ -417,7 +423,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .rows = cm__alloc_array(ctx, nodes, sizeof *f->rows),
                       .by_row = cm__alloc_array(ctx, nodes, sizeof *f->by_row),
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
-                      .long_rows = cm__alloc_array(ctx, nodes, sizeof *f->long_rows),
+                      .row = cm__alloc_array(ctx, nodes, sizeof *f->row),
                       .strided = cm__alloc_array(ctx, nodes, sizeof *f->strided),
                       .later = cm__alloc_array(ctx, nodes, sizeof *f->later),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),

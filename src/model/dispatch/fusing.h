@@ -20,7 +20,7 @@ typedef struct cm__fusing {
     cm_poly      *rows;    /* per kernel with a reduction of rows: elements of its result */
     bool         *by_row;  /* per kernel: reduces rows */
     bool         *columns; /* per kernel: adds up columns */
-    bool         *long_rows; /* per kernel that reduces rows: they do not fit into registers */
+    double       *row;     /* per kernel that reduces rows: elements of the longest */
     bool         *strided; /* per kernel that reduces rows: neighbours in a row of an operand lie apart */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
     int32_t      *later;   /* per node that needs sums: the next one in its kernel; -1: none */
@@ -47,6 +47,13 @@ cm__fusing *cm__fusing_kernels(cm__ctx *ctx, const cm_graph *step, cm_layout lay
 static inline bool cm__same_size(cm_poly a, cm_poly b) { return memcmp(&a, &b, sizeof a) == 0; }
 
 static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { return cm__t(f->d->g, tensor)->storage; }
+
+/* A kernel that reduces rows does not keep them in registers. */
+static inline bool cm__fusing_long_rows(const cm__fusing *f, int32_t kernel) { return f->row[kernel] > CM__LONGEST_ROW; }
+
+/* Numbers that a generated kernel computes for each one of a row: a row that it keeps in registers takes a power of two
+   of them. Traffic does not grow with them. */
+double cm__lanes_of_row(double row);
 
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);

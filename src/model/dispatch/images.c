@@ -6,11 +6,12 @@
 #include "graph/fuse.h"
 #include "model/dispatch/rules.h"
 
-/* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last. */
+/* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last, nor of
+   reflections and replications. */
 static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
 {
-    bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image) &&
-                strcmp(kind, "bicubic") != 0;
+    bool rows = strcmp(kind, "bicubic") == 0 || strcmp(kind, "reflect") == 0 || strcmp(kind, "replicate") == 0;
+    bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image) && !rows;
     snprintf(variant, size, "%s:%s", kind, last ? "nhwc" : "nchw");
 }
 
@@ -37,6 +38,31 @@ static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_
     cm__dispatch_add(d, node, &c);
 }
 
+#define BLOCK_COLUMNS 32 /* threads of a block of a pool of volumes */
+#define BLOCK_ROWS 8
+
+/* Pools of volumes (ATen/native/cuda/DilatedMaxPool3d.cu and AveragePool3d.cu): a thread for each result, in blocks of 32 x 8
+   in each plane, reads or writes its window. Backward adds to zeros; maxima add to one number each, and threads beside the
+   plane do nothing. */
+static void volume_pool(cm__dispatch *d, int32_t node, const cm_node *forward, const cm__window *w)
+{
+    const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
+    bool             back = cm__node(d, node) != forward, overlap = false;
+    bool             average = strcmp(cm__forward_kernel(forward->op, "avg"), "avg") == 0;
+    double           window = 1, rows = ceil((double)y->dims[3].fixed / BLOCK_ROWS) * BLOCK_ROWS;
+    double           columns = ceil((double)y->dims[4].fixed / BLOCK_COLUMNS) * BLOCK_COLUMNS;
+    for (int32_t i = 0; i < w->dims; i++) window *= (double)w->kernel[i], overlap |= w->stride[i] < w->kernel[i];
+    cm_poly     threads = cm__poly_scale(cm__poly_product(y->dims, 3), rows * columns);
+    const char *kernel = !back ? average ? "avg_pool3d" : "max_pool3d"
+                         : !average ? "max_pool3d_grad" : overlap ? "avg_pool3d_add" : "avg_pool3d_grad";
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, y->dtype, false);
+    if (back) cm__call_over(d, node, "fill", forward->inputs[0], -1, forward->inputs[0]);
+    c.sizes[CM__REDUCE_OUTER] = back && !average ? cm_tensor_elements(y) : threads;
+    c.sizes[CM__REDUCE_REDUCE] = cm__poly_const(back && !average ? 1 : window);
+    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    cm__dispatch_add(d, node, &c);
+}
+
 void cm__dispatch_pool(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
@@ -44,6 +70,10 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     cm__window       w;
     char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
+    if (x->rank == 5) {
+        volume_pool(d, node, forward, &w);
+        return;
+    }
     image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false), x, &w);
 }
@@ -67,6 +97,18 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
 
 /* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
    as long as nothing inside them is padded. Without padding, a part of the image is copied. */
+/* What a padding takes off an axis, and whether it adds to it: x[:-1] behind a zero is a padding of 1 and -1. */
+static int64_t taken_off(const cm_node *n, int32_t rank, int32_t axis, bool *adds)
+{
+    const cm__attr *pads = cm__attr_find(n, CM_ATTR_PADS);
+    int64_t         off = 0;
+    for (int32_t i = axis; pads && pads->count == 2 * rank && i < 2 * rank; i += rank) {
+        if (pads->ints[i] < 0) off -= pads->ints[i];
+        *adds |= pads->ints[i] > 0;
+    }
+    return off;
+}
+
 void cm__dispatch_pad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
@@ -77,10 +119,12 @@ void cm__dispatch_pad(cm__dispatch *d, int32_t node)
     for (int32_t i = x->rank - 1; i >= 0; i--) { /* from the innermost dimension */
         int32_t axis = last && i > 0 ? (i == x->rank - 1 ? 1 : i + 1) : i;
         cm_poly have = cm__poly_dim(x->dims[axis]), get = cm__poly_dim(y->dims[axis]);
-        cm_poly least = cm__poly_at(&have, 1) < cm__poly_at(&get, 1) ? have : get;
+        int64_t off = taken_off(n, x->rank, axis, &grows);
+        cm_poly read = cm__poly_add(have, cm__poly_const(-(double)off));
+        cm_poly least = cm__poly_at(&read, 1) < cm__poly_at(&get, 1) ? read : get;
         *(split ? &outer : &inner) = cm__poly_mul(split ? outer : inner, least);
         grows |= cm__poly_at(&get, 1) > cm__poly_at(&have, 1);
-        split |= cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
+        split |= off || cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
     }
     if (grows) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
     cm__call_map(d, node, split ? "copy:part" : "copy", n->outputs[0], -1, n->outputs[0], outer, inner);
@@ -132,6 +176,19 @@ static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool 
     cm__call_map(d, node, "copy", x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
 }
 
+/* Sampled volumes, as planes: a thread reads eight numbers of each channel, or adds to as many, where one of an image has
+   four (grid_sampler_3d_kernel in ATen/native/cuda/GridSampler.cu). So there are twice as many places. */
+static void volume_samples(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm_tensor *y)
+{
+    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
+    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
+    c.sizes[CM__RESIZE_H] = cm__poly_product(x->dims + 2, 2);
+    c.sizes[CM__RESIZE_W] = cm__poly_dim(x->dims[4]);
+    c.sizes[CM__RESIZE_OUT_H] = cm__poly_scale(cm__poly_product(y->dims + 2, 2), 2);
+    c.sizes[CM__RESIZE_OUT_W] = cm__poly_dim(y->dims[4]);
+    cm__dispatch_add(d, node, &c);
+}
+
 /* A sampled image that needs no gradient, as a frame of a video: backward adds to no pixels, and reads and writes about
    as much as forward (grid_sampler_2d_backward_kernel in ATen/native/cuda/GridSampler.cu). */
 static cm__pass resize_pass(const cm__dispatch *d, const cm_node *n, const cm_node *forward)
@@ -139,6 +196,18 @@ static cm__pass resize_pass(const cm__dispatch *d, const cm_node *n, const cm_no
     bool places = n != forward && forward->op == CM_OP_GRID_SAMPLE &&
                   !cm__same_shape(cm__t(d->g, n->outputs[0]), cm__in(d->g, forward, 0));
     return places ? CM__PASS_FORWARD : cm__pass_of(n, forward);
+}
+
+/* Pads that repeat pixels have kernels for rows only: with channels last, a reflection copies what it reads first, and a
+   replication takes as long as a copy from one order to the other. Returns true if nothing else follows. */
+static bool border_read(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    const cm_node *n = cm__node(d, node);
+    if (!cm__repeats_pixels(forward) || !cm__strides_channels_last(d->strides, n->inputs[0])) return false;
+    bool reflects = cm__attr_int(forward, CM_ATTR_MODE, 0) == CM__MODE_REFLECT;
+    if (!reflects && n != forward) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_as_image(d, node, n->inputs[0], false);
+    return !reflects;
 }
 
 /* From the size of x to that of y. */
@@ -155,12 +224,13 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         samples(d, node, forward, n != forward);
         return;
     }
+    if (border_read(d, node, forward)) return;
     image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);
-    bool           volume = x->rank == 5;
-    cm__sized_call c = cm__call_begin(d, volume ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
+    bool           sampled = forward->op == CM_OP_GRID_SAMPLE, volume = x->rank == 5;
+    cm__sized_call c = cm__call_begin(d, volume && !sampled ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
                                       variant, x->dtype, false);
     if (volume) {
-        volumes(d, node, c, x, y);
+        (sampled ? volume_samples : volumes)(d, node, c, x, y);
         return;
     }
     c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);

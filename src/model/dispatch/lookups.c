@@ -4,6 +4,7 @@
 #include "model/dispatch/rules.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static cm_poly others(const cm_tensor *t, int32_t axis)
 {
@@ -226,13 +227,52 @@ static bool indexes_elements(const cm__dispatch *d, const cm_node *n)
     return n->op == CM_OP_SCATTER_ELEMENTS && cm__in(d->g, n, 1)->rank == cm__in(d->g, n, 0)->rank;
 }
 
+/* True: of numbers scattered to the same place, the largest or smallest one remains. */
+static bool is_extreme(const cm__dispatch *d, const cm_node *n)
+{
+    return indexes_elements(d, n) && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__EXTREME;
+}
+
+/* A kernel over the numbers of a tensor, with its type in place of each %s. */
+static void over_numbers(cm__dispatch *d, int32_t node, const char *function, const char *types, int32_t tensor)
+{
+    const cm_tensor *x = cm__t(d->g, tensor);
+    const char      *type = cm_dtype_name(x->dtype);
+    char             dtype[CM__CALL_TEXT];
+    snprintf(dtype, sizeof dtype, types, type, type);
+    cm__call_typed(d, node, function, dtype, cm__poly_const(1), cm_tensor_elements(x));
+}
+
+/* Numbers equal to the extreme one of their place share its gradient (scatter_reduce_backward in autograd's
+   FunctionsManual.cpp). What was there and what was scattered are compared to the result, the equal ones counted, and
+   compared once more for the products with the divided gradient. */
+static void extreme_back(cm__dispatch *d, int32_t node, const cm_node *forward)
+{
+    int32_t into = forward->inputs[0], index = forward->inputs[1], from = forward->inputs[2];
+    int32_t axis = axis_of(forward, cm__t(d->g, into)->rank), both[] = {into, from};
+    cm_dim  count = cm__t(d->g, from)->dims[axis];
+    look_up_elements(d, node, CM__PASS_FORWARD, forward->outputs[0], index, axis, count);
+    for (int i = 0; i < 2; i++) {
+        over_numbers(d, node, "compare", "%s>bool", both[i]);
+        over_numbers(d, node, "copy", "bool>%s", both[i]);
+    }
+    look_up_elements(d, node, CM__PASS_BACKWARD, into, index, axis, count);
+    cm__call_over(d, node, "div", into, -1, into);
+    for (int i = 0; i < 2; i++) {
+        if (i) look_up_elements(d, node, CM__PASS_FORWARD, into, index, axis, count);
+        over_numbers(d, node, "compare", "%s>bool", both[i]);
+        over_numbers(d, node, "mul", "bool+%s>%s", both[i]);
+    }
+}
+
 /* The gradient of what was scattered is looked up in that of the result. */
 static void scattered_back(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *whole = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
     int32_t          axis = axis_of(forward, whole->rank);
-    if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]) && indexes_elements(d, forward))
+    if (is_extreme(d, forward)) extreme_back(d, node, forward);
+    else if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]) && indexes_elements(d, forward))
         look_up_elements(d, node, CM__PASS_FORWARD, n->inputs[0], forward->inputs[1], axis, y->dims[axis]);
     else if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]))
         look_up(d, node, CM__PASS_FORWARD, scatter_kind(forward), whole, cm__poly_dim(y->dims[axis]), axis);
@@ -257,7 +297,7 @@ void cm__dispatch_scatter(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *into = cm__in(d->g, n, 0), *from = cm__in(d->g, n, 2);
     int32_t          axis = axis_of(n, into->rank);
-    if (!into->rank || from->rank <= axis || cm__attr_int(n, CM_ATTR_REDUCTION, 0) != CM__ADDS) {
+    if (!into->rank || from->rank <= axis || !cm__attr_int(n, CM_ATTR_REDUCTION, 0)) {
         cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
         cm__call_over(d, node, "copy", n->inputs[2], -1, n->inputs[2]);
         return;

@@ -7,6 +7,7 @@
  * keys.
  */
 #include "base/text.h"
+#include "model/dispatch/fusing.h"
 #include "model/dispatch/rules.h"
 #include "model/time/factors.h"
 
@@ -124,7 +125,8 @@ static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
     scores wide = *s;
     wide.dtype = CM_FP32;
     product(d, node, &wide, "nt", s->queries, s->keys, s->width);
-    generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 + cm__time_factors.random_number : 0));
+    double random = cm__time_factors.random_number * cm__lanes_of_row(cm__poly_at(&s->keys, 1));
+    generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 + random : 0));
     product(d, node, &wide, "nn", s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }

@@ -32,82 +32,13 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
     return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
 }
 
-/* ---- products that Inductor pads -------------------------------------------------------------------------------- */
-
-/* A type whose products Inductor pads: numbers in the 16 bytes that tensor cores load at once, bytes of a number, and
-   the rate of its products over that of 16 bits. */
-typedef struct padding {
-    int64_t aligned;
-    double  bytes, rate;
-} padding;
-
-static const padding narrow = {8, 2, 1}, tf32 = {4, 4, 0.5};
-
-/* A length that does not depend on the batch size and is no multiple of `piece`. */
-static bool is_unaligned(cm_poly length, int64_t piece)
-{
-    double at_one = cm__poly_at(&length, 1);
-    return at_one == cm__poly_at(&length, 2) && (int64_t)at_one % piece != 0;
-}
-
-static bool bound_by_units(const cm_poly sizes[CM__GEMM_SIZES], const padding *type)
-{
-    double m = cm__poly_at(&sizes[CM__GEMM_M], 1024), n = cm__poly_at(&sizes[CM__GEMM_N], 1024),
-           k = cm__poly_at(&sizes[CM__GEMM_K], 1024);
-    return m * n * k > cm__time_factors.padded_products * type->rate * (m * k + n * k + m * n);
-}
-
-static cm_poly rounded_up(cm_poly length, const padding *type)
-{
-    int64_t pieces = ((int64_t)cm__poly_at(&length, 1) + type->aligned - 1) / type->aligned;
-    return cm__poly_const((double)(pieces * type->aligned));
-}
-
-/* A generated kernel that copies a matrix of rows x columns into rows of another length. */
-static void repack(cm__dispatch *d, int32_t node, cm_poly rows, cm_poly columns, const padding *type)
-{
-    cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(rows, columns), 2 * type->bytes));
-}
-
-/* Inductor measures large products with and without padding. In 16 bits rows of the result are padded where it is not a
-   gradient of weights, and what reads it repacks them. The inner dimension is padded where it is odd. */
-static void pad_narrow(cm__dispatch *d, int32_t node, const char *variant, cm_poly sizes[CM__GEMM_SIZES])
-{
-    if (*variant != 'n' || !bound_by_units(sizes, &narrow)) return;
-    if (is_unaligned(sizes[CM__GEMM_N], narrow.aligned)) {
-        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N], &narrow);
-        sizes[CM__GEMM_N] = rounded_up(sizes[CM__GEMM_N], &narrow);
-    }
-    if (is_unaligned(sizes[CM__GEMM_K], 2)) {
-        repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_K], &narrow);
-        repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N], &narrow);
-        sizes[CM__GEMM_K] = rounded_up(sizes[CM__GEMM_K], &narrow);
-    }
-}
-
-/* In TF32 all three dimensions are padded: without it, the units load number by number. The copy of the second operand
-   is a kernel of its own, because no cast precedes it; what makes the first operand writes it padded. */
-static void pad_tf32(cm__dispatch *d, int32_t node, cm_poly sizes[CM__GEMM_SIZES])
-{
-    static const int dims[] = {CM__GEMM_M, CM__GEMM_N, CM__GEMM_K};
-    bool             unaligned[3];
-    if (!bound_by_units(sizes, &tf32)) return;
-    for (int i = 0; i < 3; i++) unaligned[i] = is_unaligned(sizes[dims[i]], tf32.aligned);
-    if (unaligned[1] || unaligned[2]) repack(d, node, sizes[CM__GEMM_K], sizes[CM__GEMM_N], &tf32);
-    if (unaligned[1]) repack(d, node, sizes[CM__GEMM_M], sizes[CM__GEMM_N], &tf32);
-    for (int i = 0; i < 3; i++)
-        if (unaligned[i]) sizes[dims[i]] = rounded_up(sizes[dims[i]], &tf32);
-}
-
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    bool compiled = cm__is_compiled(d, cm__node(d, node));
-    if (compiled && (dtype == CM_BF16 || dtype == CM_FP16)) pad_narrow(d, node, variant, c.sizes);
-    if (compiled && dtype == CM_FP32 && d->tf32) pad_tf32(d, node, c.sizes);
+    cm__pad_product(d, node, variant, dtype, c.sizes);
     cm__dispatch_add(d, node, &c);
 }
 

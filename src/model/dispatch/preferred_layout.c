@@ -35,10 +35,13 @@ static int32_t operators_of(const cm_graph *g, const cm_node *n)
 static double work_of(const cm_graph *g, const cm_node *n, const cm_tensor *w)
 {
     cm_poly out = cm_tensor_elements(cm__t(g, n->outputs[0]));
-    return cm__poly_at(&out, 1) * (double)(w->dims[1].fixed * w->dims[2].fixed * w->dims[3].fixed);
+    double  work = cm__poly_at(&out, 1);
+    for (int32_t k = 1; k < w->rank; k++) work *= (double)w->dims[k].fixed;
+    return work;
 }
 
-/* The layout stays where convolutions are rare. Training: it also stays if a filter is grouped or narrowing, or if all
+/* Convolutions of sequences count, but only images change (kernel/conv.py: ndim == 2). Volumes: not followed.
+   The layout stays where convolutions are rare. Training: it also stays if a filter is grouped or narrowing, or if all
    are small. Inference: it changes if that pays on average, by the times over those of the other layout that Inductor's
    authors measured. */
 bool cm__compiler_prefers_nhwc(const cm_graph *g)
@@ -46,21 +49,23 @@ bool cm__compiler_prefers_nhwc(const cm_graph *g)
     static const double factors[FILTERS] = {[GROUPED] = 1.358, [SMALL] = 0.783, [NARROWING] = 0.725, [USUAL] = 0.823};
     double              before = 0, after = 0;
     int32_t             counts[FILTERS] = {0}, convolutions = 0, operators = 0;
-    bool                narrowing = false, trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
+    bool                trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
+    bool                images = false, narrowing = false;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         const cm_node   *n = &g->nodes[i];
         const cm_tensor *w = n->phase == CM_FORWARD && n->op == CM_OP_CONV && cm__has(n, 1) ? cm__in(g, n, 1) : NULL;
         if (n->phase == CM_FORWARD) operators += operators_of(g, n);
         if (!w) continue;
         convolutions++;
-        if (w->rank != 4 || cm__in(g, n, 0)->rank != 4) return false;
+        if (w->rank > 4 || cm__in(g, n, 0)->rank != w->rank) return false;
+        images |= w->rank == 4;
         filter kind = filter_of(g, n, w);
         counts[kind]++;
         narrowing |= narrows(w);
         before += work_of(g, n, w);
         after += work_of(g, n, w) * factors[kind];
     }
-    if (operators >= OPERATORS_PER_CONVOLUTION * convolutions) return false;
+    if (!images || operators >= OPERATORS_PER_CONVOLUTION * convolutions) return false;
     if (!trains) return before > 0 && after <= before;
     return !counts[GROUPED] && !narrowing && counts[USUAL];
 }

@@ -11,7 +11,7 @@
     X(softmax) X(cross_entropy) X(loss) X(nll_loss) X(loss_grad) X(reduce) X(global_pool) X(sum_to) X(pool) X(resize)  \
     X(gather) X(update) X(math) X(map) X(map_grad) X(slice_grad) X(copy) X(none) X(columns) X(unfold_grad) X(sort)     \
     X(pad) X(scatter) X(written) X(written_grad) X(fft) X(weight_norm) X(log_sum_exp) X(cumulative) X(roll)            \
-    X(algebra) X(distances) X(fused_cross_entropy) X(unpack) X(state_space) X(cell) X(ctc_loss)
+    X(algebra) X(distances) X(fused_cross_entropy) X(unpack) X(state_space) X(cell) X(ctc_loss) X(deformed)
 
 #define X(name) void cm__dispatch_##name(cm__dispatch *d, int32_t node);
 CM__DISPATCH_RULES(X)
@@ -75,6 +75,9 @@ void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_p
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);
 
+/* padding.c: pads the dimensions that torch.compile pads, with the copies that this takes. */
+void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm_poly sizes[CM__GEMM_SIZES]);
+
 /* walk.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);
@@ -89,6 +92,8 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */
+/* dtype: as the call has it, such as "fp32>bool" */
+void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer, cm_poly inner);
 void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
 
 #endif

@@ -398,7 +398,8 @@ static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
     bool           counts = again && cm__class(forward) == CM_CLASS_ELEMENTWISE && !f->by_row[f->kernel[node]];
     double         flop = counts ? cm__ops[forward->op].flop_per_element : 0;
     double         bytes = flop >= FUNCTION_FLOP ? flop * cm__time_factors.function_flop : 0;
-    if (n->op == CM_OP_DROPOUT && f->d->trains) bytes = cm__time_factors.random_number;
+    if (n->op == CM_OP_DROPOUT && f->d->trains)
+        bytes = cm__time_factors.random_number * cm__lanes_of_row(f->row[f->kernel[node]]);
     return bytes > 0 ? cm__poly_scale(computed(f, node), bytes) : cm__poly_const(0);
 }
 

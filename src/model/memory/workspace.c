@@ -139,6 +139,20 @@ static cm__temporary recurrent(const cm_footprint *f, const cm_node *n) { return
 
 static cm__temporary fourier(const cm_footprint *f, const cm_node *n) { return cm__workspace_fourier(f, n); }
 
+/* torchvision's deformed convolution: the columns, and two copies of the result, or one of its gradient
+   (dispatch/deformed.c). Columns are those of at most 32 images at a time; here they are those of all. */
+static cm__temporary deformed(const cm_footprint *f, const cm_node *n)
+{
+    const cm_node   *forward = forward_of(f, n);
+    const cm_tensor *x = cm__in(f->step, forward, CM__DEFORMED_IMAGE), *y = cm__t(f->step, forward->outputs[0]);
+    const cm_tensor *w = cm__in(f->step, forward, CM__DEFORMED_FILTERS);
+    cm_poly          window = cm__poly_mul(cm__poly_dim(x->dims[1]), cm__poly_product(w->dims + 2, 2));
+    cm_poly          pixels = cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2));
+    cm_poly          columns = cm__poly_scale(cm__poly_mul(window, pixels), (double)cm_dtype_size(x->dtype));
+    cm_poly          copies = cm__poly_scale(cm_tensor_bytes(y), n == forward ? 2 : 1);
+    return (cm__temporary){.bytes = cm__poly_add(columns, copies)};
+}
+
 typedef cm__temporary rule(const cm_footprint *f, const cm_node *n);
 
 static rule *const rules[CM_OPS] = {

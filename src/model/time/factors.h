@@ -6,22 +6,29 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* untabled.c */
-    double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* likewise */
-    double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32; /* likewise */
+    double norm_cycles, group_norm_cycles, group_norm_cycles_cached; /* norms.c */
+    double group_cycles, group_cycles_backward, group_cycles_read; /* likewise */
+    double volume_share, volume_share_gradient, volume_share_plain, volume_share_direct; /* volumes.c */
+    double scan_cycles, inner_cycles, inner_cycles_unaligned, inner_cycles_fp32, inner_cycles_narrow; /* untabled.c */
     double inner_cycles_tf32, inner_cycles_tf32_rows;
     double head_cycles, head_cycles_dropout, head_cycles_backward, head_cycles_wide, head_cycles_backward_wide;
-    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_dense, block_cycles, sort_cycles;
+    double repeat_cycles, repeat_cycles_narrow, repeat_cycles_single, repeat_cycles_dense;
+    double block_cycles, sort_cycles;
     double plane_cycles, plane_cycles_cached, plane_cycles_backward, plane_cycles_backward_cached, window_cycles;
     double softmax_block_cycles, softmax_block_cycles_backward, label_cycles, label_cycles_backward, scan_cycles_outer;
     double vector_cycles, vector_cycles_across, apart_norm_cycles;
     double small_product_cycles, small_product_cycles_low, row_cycles, row_cycles_variance;
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
+    double sample_cycles, sample_loop_cycles, sample_add_cycles, sample_add_cycles_low, sample_add_loop_cycles,
+        sample_add_loop_cycles_low;
+    double pool3d_cycles, pool3d_cycles_average, pool3d_cycles_maximum, pool3d_window_cycles, pool3d_window_cycles_add;
+    double deform_cycles, deform_thread_cycles, deform_add_cycles, deform_place_cycles, deform_place_loop_cycles;
     double line_cycles, line_cycles_cached, line_add_cycles, index_cycles, index_cycles_sorted;
     double row_gather_cycles, row_add_cycles_low, index_read_cycles;
     double ctc_cycles, ctc_cycles_cached, ctc_beta_cycles, ctc_beta_cycles_cached;
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles, filter_block_places;
+    double tap_cycles, tap_cycles_backward, tap_divide_cycles, image_norm_cycles, image_norm_cycles_backward; /* looped.c */
     double cholesky_cycles, lu_cycles, substitute_cycles, distance_cycles, distance_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
@@ -33,7 +40,6 @@ typedef struct cm__factors {
     double function_flop, random_number, contended_bf16; /* likewise */
     double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */
     double contended_adds;  /* additions to each number of a table, from which on they wait for each other */
-    double padded_products; /* products per number moved, from which on Inductor pads: dispatch/matrix.c */
     double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;

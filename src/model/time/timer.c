@@ -10,8 +10,10 @@
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
 #include "model/time/generated.h"
+#include "model/time/looped.h"
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
+#include "model/time/recurrent.h"
 #include "model/time/surfaces.h"
 #include "model/time/transfer.h"
 #include "model/time/untabled.h"
@@ -394,7 +396,7 @@ static bool is_left_out(const cm__call *c)
 static double limit_of(const cm__timer *t, const cm__call *c, double bytes)
 {
     double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
-    return fmax(cm__least_time(&t->limits, c), traffic_s);
+    return fmax(fmax(cm__least_time(&t->limits, c), cm__looped_least(&t->limits, c)), traffic_s);
 }
 
 static cm__timed time_of(cm__timer *t, const cm__call *c)
@@ -403,11 +405,13 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     if (is_left_out(c)) return (cm__timed){.how = CM_HOW_MEASURED};
     cm__timed timed = by_tables(t, c, &bytes);
     if (!is_gpu(t) || timed.how == CM_HOW_MEASURED) return timed;
+    cm__call wide;
+    if (cm__recurrent_in_vectors(c, &wide)) timed.time_s = fmax(timed.time_s, by_tables(t, &wide, &(double){0}).time_s);
     bool vector = cm__is_vector_product(c) && t->limits.memory_bytes_s > 0;
     if (vector && (timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c)))
         return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
                            .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
-    double line_s = cm__line_time(&t->limits, c), most_s = cm__most_time(&t->limits, c);
+    double line_s = fmax(cm__line_time(&t->limits, c), cm__looped_time(&t->limits, c)), most_s = cm__most_time(&t->limits, c);
     if (line_s > 0) timed.time_s = line_s, timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
     if (most_s > 0) timed.time_s = fmin(timed.time_s, most_s);
     bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;

@@ -40,57 +40,57 @@ int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__tren
     return n;
 }
 
-/* Places of the inputs that are not 0. Most words do not apply to a call, and about half of the units of a layer are 0. */
+/* Inputs that are not 0, times their scales. Most words do not apply to a call, and about half of the units of a layer
+   are 0. */
 typedef struct used {
-    int place[CM__TREND_HIDDEN], count;
+    float value[CM__TREND_HIDDEN];
+    int   place[CM__TREND_HIDDEN], count;
 } used;
 
 /* Branch-free: the processor could not predict which inputs are 0. Bits compare faster than numbers; a 0 with a sign
    adds nothing either. */
-static inline void find_used(const float *inputs, int count, used *u)
+static inline void find_used(const float *inputs, int count, const float *scales, used *u)
 {
     u->count = 0;
     for (int i = 0; i < count; i++) {
         uint32_t bits;
         memcpy(&bits, &inputs[i], sizeof bits);
         u->place[u->count] = i;
+        u->value[u->count] = inputs[i] * scales[i];
         u->count += bits != 0;
     }
 }
 
 /* units := max(0, biases + inputs times weights), for TOGETHER units. */
-static inline void some_units(const float *inputs, const used *u, const float *weights, int hidden,
-                              const float *biases, float *units)
+static inline void some_units(const used *u, const int8_t *weights, int hidden, const float *biases, float *units)
 {
     cm__eight sum[TOGETHER / 8];
     memcpy(sum, biases, sizeof sum);
     for (int k = 0; k < u->count; k++) {
-        const float *from = weights + u->place[k] * hidden, x = inputs[u->place[k]];
-        for (int i = 0; i < TOGETHER / 8; i++) sum[i] += x * *(const cm__eight *)(from + 8 * i);
+        const int8_t *from = weights + u->place[k] * hidden;
+        for (int i = 0; i < TOGETHER / 8; i++, from += 8) sum[i] += u->value[k] * CM__EIGHT_OF(from);
     }
     for (int i = 0; i < TOGETHER / 8; i++) sum[i] = (cm__eight)((sum[i] > 0) & (cm__eight_mask)sum[i]);
     memcpy(units, sum, sizeof sum);
 }
 
-static inline void layer(const float *inputs, int count, const float *weights, int hidden, const float *biases,
-                         float *units)
+static inline void layer(const float *inputs, int count, const float *scales, const int8_t *weights, int hidden,
+                         const float *biases, float *units)
 {
     used u;
-    find_used(inputs, count, &u);
-    for (int i = 0; i < hidden; i += TOGETHER) some_units(inputs, &u, weights + i, hidden, biases + i, units + i);
+    find_used(inputs, count, scales, &u);
+    for (int i = 0; i < hidden; i += TOGETHER) some_units(&u, weights + i, hidden, biases + i, units + i);
 }
 
-CM__FAST static float result_of(const float *inputs, int count, int hidden, const float *w)
+CM__FAST static float result_of(const float *inputs, int count, int hidden, const int8_t *weights, const float *scales)
 {
-    const float *second = w + count * hidden, *biases = second + hidden * hidden, *last = biases + 2 * hidden;
+    const float *biases = scales + count + hidden, *last = biases + 2 * hidden;
     float        first_units[CM__TREND_HIDDEN], units[CM__TREND_HIDDEN], sum = last[hidden];
-    layer(inputs, count, w, hidden, biases, first_units);
-    layer(first_units, hidden, second, hidden, biases + hidden, units);
+    layer(inputs, count, scales, weights, hidden, biases, first_units);
+    layer(first_units, hidden, scales + count, weights + count * hidden, hidden, biases + hidden, units);
     for (int u = 0; u < hidden; u++) sum += units[u] * last[u];
     return sum;
 }
-
-static size_t n_weights(int inputs, int hidden) { return (size_t)((inputs + hidden + 3) * hidden + 1); }
 
 /* A call may be looked up in the table of another type or variant. */
 float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *limits)
@@ -105,7 +105,8 @@ float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *
     memcpy(call.variant, t->variant, strlen(t->variant));
     int count = cm__trend_inputs(&call, limits, nets, inputs);
     if (count != nets->n_inputs) return 0;
+    int n_weights = (count + nets->hidden) * nets->hidden, n_numbers = count + 4 * nets->hidden + 1;
     for (int i = 0; i < nets->count; i++)
-        sum += result_of(inputs, count, nets->hidden, nets->weights + (size_t)i * n_weights(count, nets->hidden));
+        sum += result_of(inputs, count, nets->hidden, nets->weights + i * n_weights, nets->numbers + i * n_numbers);
     return sum / (float)nets->count;
 }

@@ -17,12 +17,14 @@
 
 /* Inputs of a network: the unscaled features of the call, the logarithms of the sizes of the product that it computes,
    how full the tiles of a convolution are, and for each word 1 if it is the call's type, pass or variant. weights: of
-   each network in turn, for each input and then for each unit of the first layer those of the next layer's units, then
-   the biases of both layers, then the weights of the result and its bias. */
+   each network in turn, for each input and then for each unit of the first layer those of the next layer's units, as
+   integers that are multiplied by the scale of that input or unit. numbers: of each network in turn, these scales, the
+   biases of both layers, the weights of the result and its bias. */
 typedef struct cm__trend_nets {
     int32_t            n_inputs, n_words, count, hidden; /* count: of networks, 0: no trend; hidden: units of a layer */
     const char *const *words;
-    const float       *weights;
+    const int8_t      *weights;
+    const float       *numbers;
 } cm__trend_nets;
 
 extern const cm__trend_nets cm__trends[CM__CALLS]; /* data/trends.json, by tools/embed.py */

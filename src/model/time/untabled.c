@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* untabled.c - products with a vector, norms of few long rows or groups, scans and reductions of many short rows,
+/* untabled.c - products with a vector, scans and reductions of many short rows,
    batched products of long rows or small matrices, attention of many heads, gradients of look-ups, softmax over
-   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer, convolutions of volumes in
-   32 bits. */
+   planes, CTC losses, windows as columns, adaptive pools, distances, signals made longer. */
 #include "model/time/untabled.h"
 
 #include <math.h>
 #include <string.h>
 #include "model/time/factors.h"
 #include "model/time/groups.h"
+#include "model/time/norms.h"
+#include "model/time/places.h"
 #include "model/time/transfer.h"
-
-static bool in_32_bits(const cm__call *c) { return strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0; }
 
 bool cm__is_vector_product(const cm__call *c)
 {
-    if (c->op != CM__CALL_GEMM || c->sizes[CM__GEMM_BATCH] != 1 || !in_32_bits(c)) return false;
+    if (c->op != CM__CALL_GEMM || c->sizes[CM__GEMM_BATCH] != 1 || !cm__in_32_bits(c)) return false;
     return c->sizes[CM__GEMM_M] == 1 || c->sizes[CM__GEMM_N] == 1;
 }
 
@@ -37,15 +36,6 @@ static double softmax_time(const cm__limits *l, const cm__call *c)
     return SOFTMAX_PASSES * row * rows / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
 }
 
-#define RESIDENT_THREADS 2048 /* of a multiprocessor */
-
-/* Kernels whose threads each loop over numbers, one read after another: the time of a loop, times how often all
-   multiprocessors are full of threads. */
-static double loops_time(const cm__limits *l, double threads, double length, double cycles)
-{
-    return fmax(1, threads / (l->cores * RESIDENT_THREADS)) * length * cycles / l->clock_hz;
-}
-
 /* True: a softmax over a dimension that is not the last, alone or in a loss. */
 static bool over_planes(const cm__call *c)
 {
@@ -62,8 +52,8 @@ static double planes_time(const cm__limits *l, const cm__call *c)
     double read = rows * cols * cm__call_element(c, 0) * (c->pass == CM__PASS_FORWARD ? 1 : 2);
     bool   cached = read <= l->cache_bytes / 2; /* the other half holds what kernels before it left */
     if (c->pass == CM__PASS_FORWARD)
-        return loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
-    return loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
+        return cm__loops_time(l, rows, 3 * cols, cached ? f->plane_cycles_cached : f->plane_cycles);
+    return cm__loops_time(l, rows, 2 * cols, cached ? f->plane_cycles_backward_cached : f->plane_cycles_backward);
 }
 
 #define BLOCK_THREADS 1024
@@ -75,7 +65,7 @@ static double blocks_time(const cm__limits *l, const cm__call *c)
     bool   forward = c->pass == CM__PASS_FORWARD;
     double cycles = forward ? 3 * f->softmax_block_cycles : 2 * f->softmax_block_cycles_backward;
     double passes = ceil(cm__size(c, CM__SOFTMAX_COLS) / BLOCK_THREADS);
-    return loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
+    return cm__loops_time(l, cm__size(c, CM__SOFTMAX_ROWS) * BLOCK_THREADS, passes, cycles);
 }
 
 #define WARP 32
@@ -89,7 +79,7 @@ static double columns_time(const cm__limits *l, const cm__call *c)
     cm__call_work(c, &flop, &bytes); /* its FLOP are the numbers that it writes */
     double threads = flop / (area * cm__size(c, CM__POOL_N)), warps = ceil(fmin(threads, BLOCK_THREADS) / WARP);
     double cycles = fmax(cm__time_factors.window_cycles, warps * cm__time_factors.column_cycles);
-    return cm__size(c, CM__POOL_N) * (l->floor_s + loops_time(l, threads, area, cycles));
+    return cm__size(c, CM__POOL_N) * (l->floor_s + cm__loops_time(l, threads, area, cycles));
 }
 
 #define ADAPTIVE_BLOCK 256 /* threads for each plane, of which those with a window to read work */
@@ -101,7 +91,7 @@ static double adaptive_time(const cm__limits *l, const cm__call *c)
     double image = cm__size(c, CM__RESIZE_H) * cm__size(c, CM__RESIZE_W);
     double window = image / (cm__size(c, CM__RESIZE_OUT_H) * cm__size(c, CM__RESIZE_OUT_W));
     bool   cached = planes * image * cm__call_element(c, 0) <= l->cache_bytes / 2;
-    return loops_time(l, planes * ADAPTIVE_BLOCK, window,
+    return cm__loops_time(l, planes * ADAPTIVE_BLOCK, window,
                       cached ? cm__time_factors.adaptive_cycles_cached : cm__time_factors.adaptive_cycles);
 }
 
@@ -118,35 +108,25 @@ static double rows_gathered_time(const cm__limits *l, const cm__call *c)
     return least_s + (adds ? l->floor_s + table / (f->reached_bandwidth * l->memory_bytes_s) : 0);
 }
 
+static bool samples(const cm__limits *l, const cm__call *c)
+{
+    return c->op == CM__CALL_RESIZE && strcmp(c->variant, "sample:nchw") == 0 && l->clock_hz > 0;
+}
+
 double cm__line_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
+    if (samples(l, c) && !cm__samples_wait(c)) return cm__samples_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && strcmp(c->variant, "gather:rows") == 0 && l->clock_hz > 0 && l->memory_bytes_s > 0)
         return rows_gathered_time(l, c);
+    if (c->op == CM__CALL_GROUP_NORM) return cm__group_norm_rows_time(l, c);
     if (c->op != CM__CALL_RESIZE || strcmp(c->variant, "linear1d:nchw") != 0 || l->clock_hz <= 0) return 0;
     double rows = cm__size(c, CM__RESIZE_N) * cm__size(c, CM__RESIZE_C);
     double in = cm__size(c, CM__RESIZE_W), out = cm__size(c, CM__RESIZE_OUT_W), element = cm__call_element(c, 0);
     bool   adds = c->pass == CM__PASS_BACKWARD && element < 4;
     double cycles = rows * (in + out) * element <= l->cache_bytes / 2 ? f->line_cycles_cached : f->line_cycles;
     if (adds) cycles = f->line_add_cycles * fmax(1, out / in);
-    return l->floor_s + loops_time(l, out, rows, cycles);
-}
-
-/* One block computes the sums of a group, number after number, and a second kernel normalises, which takes no time to
-   speak of where the cache holds the image. */
-static double group_norm_time(const cm__limits *l, const cm__call *c)
-{
-    double image = cm__size(c, CM__GROUP_NORM_N) * cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW);
-    double row = cm__size(c, CM__GROUP_NORM_C) * cm__size(c, CM__GROUP_NORM_HW) / cm__size(c, CM__GROUP_NORM_GROUPS);
-    double pass_s = image * cm__call_element(c, 0) / (cm__time_factors.reached_bandwidth * l->memory_bytes_s);
-    if (image * cm__call_element(c, 0) <= l->cache_bytes)
-        return row * cm__time_factors.group_norm_cycles_cached / l->clock_hz;
-    return fmax(pass_s, row * cm__time_factors.group_norm_cycles / l->clock_hz) + 2 * pass_s;
-}
-
-static double layer_norm_time(const cm__limits *l, const cm__call *c)
-{
-    return cm__size(c, CM__LAYER_NORM_COLS) * cm__time_factors.norm_cycles / l->clock_hz;
+    return l->floor_s + cm__loops_time(l, out, rows, cycles);
 }
 
 /* A CTC loss (ATen/native/cuda/LossCTC.cu): samples have threads of their own, which step from frame to frame. */
@@ -223,19 +203,24 @@ static double scan_time(const cm__limits *l, const cm__call *c)
     double solved_s = algebra_time(l, c);
     if (solved_s > 0) return solved_s;
     if (strncmp(c->variant, "cdist", 5) == 0) return distance_time(l, c);
+    if (strncmp(c->variant, "deform", 6) == 0) return cm__deformed_time(l, c);
+    if (strstr(c->variant, "_pool3d")) return cm__volume_pool_time(l, c);
     if (strncmp(c->variant, "cum", 3) != 0) return short_rows_time(l, c);
     if (rows < 1 || length < 1) return 0;
     if (c->sizes[CM__REDUCE_INNER] > 1)
-        return loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
+        return cm__loops_time(l, rows * cm__size(c, CM__REDUCE_INNER), length, cm__time_factors.scan_cycles_outer);
     if (ceil(log2(rows)) - ceil(log2(length)) <= log2(SCAN_THREADS)) return 0;
     return rows * ceil(length / (2 * SCAN_THREADS)) * cm__time_factors.scan_cycles / (l->cores * l->clock_hz);
 }
+
+#define NARROW_ROWS 16 /* of the result, for which cuBLAS has a kernel (gemmSN_TN) if sums run along rows in memory */
 
 /* Cycles per inner index of a tile of a product. */
 static double inner_cycles(const cm__call *c)
 {
     bool by_columns = c->variant[0] == 't'; /* the left operand */
-    if (strcmp(c->dtype, "fp32") == 0) return cm__time_factors.inner_cycles_fp32;
+    bool narrow = c->sizes[CM__GEMM_M] <= NARROW_ROWS && strcmp(c->variant, "nt") == 0;
+    if (strcmp(c->dtype, "fp32") == 0) return narrow ? cm__time_factors.inner_cycles_narrow : cm__time_factors.inner_cycles_fp32;
     if (strcmp(c->dtype, "tf32") == 0)
         return by_columns ? cm__time_factors.inner_cycles_tf32 : cm__time_factors.inner_cycles_tf32_rows;
     bool aligned = c->sizes[CM__GEMM_N] % 8 == 0 && c->sizes[by_columns ? CM__GEMM_M : CM__GEMM_K] % 8 == 0;
@@ -250,7 +235,7 @@ static double vector_cycles(const cm__call *c)
 {
     bool right = c->sizes[CM__GEMM_M] == 1; /* the matrix is the right operand */
     bool across = right ? c->variant[0] && c->variant[1] == 'n' : c->variant[0] == 't';
-    if (!in_32_bits(c)) return 0;
+    if (!cm__in_32_bits(c)) return 0;
     return across ? cm__time_factors.vector_cycles_across : cm__time_factors.vector_cycles;
 }
 
@@ -259,7 +244,7 @@ static double vector_cycles(const cm__call *c)
 static double batched_time(const cm__limits *l, const cm__call *c)
 {
     double m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N), blocks = ceil(m / TILE) * ceil(n / TILE);
-    double cycles = in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
+    double cycles = cm__in_32_bits(c) ? cm__time_factors.small_product_cycles : cm__time_factors.small_product_cycles_low;
     if (c->sizes[CM__GEMM_BATCH] < 2) return 0;
     if (m == 1 || n == 1) blocks = 1, cycles = vector_cycles(c);
     double started_s = cm__size(c, CM__GEMM_BATCH) * blocks * cycles / (l->cores * l->clock_hz);
@@ -272,7 +257,7 @@ static double head_cycles(const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
     bool               backward = c->pass == CM__PASS_BACKWARD;
-    if (in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
+    if (cm__in_32_bits(c)) return backward ? f->head_cycles_backward_wide : f->head_cycles_wide;
     if (backward) return f->head_cycles_backward;
     return strstr(c->variant, "dropout") ? f->head_cycles_dropout : f->head_cycles;
 }
@@ -303,16 +288,21 @@ static double sorted_look_up_time(const cm__limits *l, const cm__call *c)
     return (blocks * cm__time_factors.block_cycles + tokens * passes * cm__time_factors.sort_cycles) / l->clock_hz;
 }
 
-/* Gradients of equal indices are added one after another (repeat_cycles in data/factors.tsv). Tables of rows have
-   indices that are equally frequent. */
+/* Clock cycles for each equal index, whose gradients are added one after another (data/factors.tsv). */
+static double repeat_cycles(const cm__call *c)
+{
+    const cm__factors *f = &cm__time_factors;
+    int64_t            width = c->sizes[CM__EMBEDDING_WIDTH];
+    if (!*c->variant) return f->repeat_cycles_dense;
+    if (strcmp(c->variant, "index") != 0) return 0;
+    return width > NARROW ? f->repeat_cycles : width > 1 ? f->repeat_cycles_narrow : f->repeat_cycles_single;
+}
+
+/* Tables of rows have indices that are equally frequent. */
 static double look_up_time(const cm__limits *l, const cm__call *c)
 {
-    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB)), cycles = 0;
-    if (strcmp(c->variant, "index") == 0)
-        cycles = c->sizes[CM__EMBEDDING_WIDTH] > NARROW ? cm__time_factors.repeat_cycles
-                                                        : cm__time_factors.repeat_cycles_narrow;
-    else if (!*c->variant) cycles = cm__time_factors.repeat_cycles_dense;
-    return fmax(repeats * cycles / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
+    double repeats = cm__size(c, CM__EMBEDDING_TOKENS) / fmax(1, cm__size(c, CM__EMBEDDING_VOCAB));
+    return fmax(repeats * repeat_cycles(c) / l->clock_hz, *c->variant ? 0 : sorted_look_up_time(l, c));
 }
 
 #define FEW_EQUAL 8    /* indices; the kernel adds the gradients of equal ones one after another */
@@ -369,11 +359,18 @@ static bool is_broadcast(const cm__call *c)
            (strcmp(form, ":row") == 0 || strcmp(form, ":col") == 0 || strcmp(form, ":plane") == 0);
 }
 
-/* Cycles per element of kernels that copy across dimensions; 0: another kernel. */
+/* Cycles per element of kernels that copy across dimensions, or from and to places that they read; 0: another kernel. */
 static double across_cycles(const cm__call *c)
 {
-    if (strcmp(c->variant, "unfold_grad") == 0) return cm__time_factors.unfold_cycles;
-    return strcmp(c->variant, "shuffle") == 0 ? cm__time_factors.shuffle_cycles : 0;
+    const cm__factors *f = &cm__time_factors;
+    const struct {
+        const char *variant;
+        double      cycles;
+    } rows[] = {{"unfold_grad", f->unfold_cycles}, {"shuffle", f->shuffle_cycles},
+                {"deform_image", f->deform_add_cycles}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(c->variant, rows[i].variant) == 0) return rows[i].cycles;
+    return 0;
 }
 
 /* Kernels that compute where each operand lies, or convert types, take as long for each element, however few bytes it
@@ -390,18 +387,6 @@ static double elementwise_time(const cm__limits *l, const cm__call *c)
     return cm__size(c, CM__ELEMENTWISE_OUTER) * cm__size(c, CM__ELEMENTWISE_INNER) * cycles / (l->cores * l->clock_hz);
 }
 
-#define APART_ROWS 16    /* of a channel that a block reads at once, a warp each */
-#define APART_THREADS 512. /* of such a block */
-
-/* The gradient of a batch norm of rows that lie apart (batch_norm_backward_reduce_kernel in
-   ATen/native/cuda/Normalization.cuh): a block for each channel reads its numbers one after another. */
-static double apart_norm_time(const cm__limits *l, const cm__call *c)
-{
-    double blocks = cm__size(c, CM__BATCH_NORM_C);
-    return loops_time(l, blocks * APART_THREADS, ceil(cm__size(c, CM__BATCH_NORM_N) / APART_ROWS),
-                      cm__time_factors.apart_norm_cycles);
-}
-
 /* A thread for each number computes its place from the index (index_elementwise_kernel in
    ATen/native/cuda/IndexKernel.cu). */
 static double indexed_time(const cm__limits *l, const cm__call *c)
@@ -413,15 +398,16 @@ static double indexed_time(const cm__limits *l, const cm__call *c)
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
-        [CM__CALL_GROUP_NORM] = group_norm_time, [CM__CALL_LAYER_NORM] = layer_norm_time,
+        [CM__CALL_GROUP_NORM] = cm__group_norm_time, [CM__CALL_LAYER_NORM] = cm__layer_norm_time,
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
         [CM__CALL_ELEMENTWISE] = elementwise_time,
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);
     if (starts_blocks(l, c)) return filters_time(l, c);
+    if (samples(l, c)) return cm__samples_wait(c) ? cm__samples_time(l, c) : 0;
     if (over_planes(c) && l->clock_hz > 0) return planes_time(l, c);
-    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return apart_norm_time(l, c);
+    if (strcmp(c->variant, "apart") == 0 && l->clock_hz > 0) return cm__apart_norm_time(l, c);
     if (c->op == CM__CALL_SOFTMAX && strcmp(c->variant, "blocks") == 0 && l->clock_hz > 0) return blocks_time(l, c);
     if (c->pass != CM__PASS_FORWARD || l->memory_bytes_s <= 0) return 0;
     if (strcmp(c->variant, "index:col") == 0 && l->clock_hz > 0) return indexed_time(l, c);
@@ -453,57 +439,4 @@ double cm__traffic_time_of(const cm__limits *l, const cm__call *c, double bytes)
 {
     if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
     return bytes * cm__from_memory(l->cache_bytes, bytes) / l->memory_bytes_s;
-}
-
-static double padded(double channels, double tile) { return ceil(channels / tile) * tile / channels; }
-
-#define FEW_CHANNELS 8  /* of the input, as of a first layer: kernels with tiles of their own */
-#define FEW_TILE 32.
-
-/* Kernels of volumes compute whole tiles: the work over the FLOP, by the channels of the result and those summed. */
-static double volume_padding(const cm__call *c, bool tf32)
-{
-    static const struct {
-        double result, summed;
-    } tiles[2][CM__PASSES] = {
-        {[CM__PASS_FORWARD] = {32, 1}, [CM__PASS_BWD_INPUT] = {8, 32}, [CM__PASS_BWD_WEIGHT] = {128, 8}},
-        {[CM__PASS_FORWARD] = {64, 16}, [CM__PASS_BWD_INPUT] = {64, 32}, [CM__PASS_BWD_WEIGHT] = {128, 8}},
-    };
-    double groups = cm__size(c, CM__CONV3D_GROUPS);
-    double in = cm__size(c, CM__CONV3D_C) / groups, out = cm__size(c, CM__CONV3D_K) / groups;
-    double result = c->pass == CM__PASS_BWD_INPUT ? in : out, summed = in + out - result;
-    double tile = c->pass == CM__PASS_FORWARD && in <= FEW_CHANNELS ? FEW_TILE : tiles[tf32][c->pass].result;
-    return padded(result, tile) * padded(summed, tiles[tf32][c->pass].summed);
-}
-
-bool cm__is_volume_of_one_channel(const cm__call *c)
-{
-    return c->op == CM__CALL_CONV3D && c->sizes[CM__CONV3D_C] == 1 && c->sizes[CM__CONV3D_K] == 1;
-}
-
-/* Time of the work of such a convolution by kernels for TF32 or fp32; 0: the device has none. */
-static double volume_work_time(const cm__limits *l, const cm__call *c, double flop, bool tf32)
-{
-    const cm__factors *f = &cm__time_factors;
-    double vector = l->peak[CM_ENGINE_VECTOR][CM_RATE_FP32], matrix = l->peak[CM_ENGINE_MATRIX][CM_RATE_TF32];
-    double share = c->pass == CM__PASS_FORWARD ? f->volume_share : f->volume_share_gradient;
-    double rate = tf32 ? share * matrix : f->volume_share_plain * vector;
-    if (rate <= 0) return 0;
-    double tiles_s = flop * volume_padding(c, tf32) / rate;
-    bool dense = c->sizes[CM__CONV3D_GROUPS] == 1 && !cm__is_volume_of_one_channel(c);
-    if (dense || vector <= 0) return tiles_s;
-    return fmin(tiles_s, flop / (f->volume_share_direct * vector));
-}
-
-/* fp32 kernels are no faster than those for TF32, though the vector units' peak may be close. */
-double cm__volume_time(const cm__limits *l, const cm__call *c)
-{
-    double flop, bytes;
-    if (c->op != CM__CALL_CONV3D || !in_32_bits(c) || l->memory_bytes_s <= 0) return 0;
-    cm__call_work(c, &flop, &bytes);
-    double work_s = volume_work_time(l, c, flop, true);
-    if (work_s <= 0 || cm__call_rate(c) == CM_RATE_FP32) work_s = fmax(work_s, volume_work_time(l, c, flop, false));
-    if (work_s <= 0) return 0;
-    double passes = strcmp(c->variant, "nhwc") == 0 ? 1 : CM__LAYOUT_PASSES;
-    return l->floor_s + hypot(work_s, passes * bytes / (cm__time_factors.reached_bandwidth * l->memory_bytes_s));
 }

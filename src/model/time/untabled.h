@@ -5,7 +5,13 @@
 #ifndef CM_MODEL_UNTABLED_H
 #define CM_MODEL_UNTABLED_H
 
+#include <string.h>
 #include "model/time/roofline.h"
+
+static inline bool cm__in_32_bits(const cm__call *c)
+{
+    return strcmp(c->dtype, "fp32") == 0 || strcmp(c->dtype, "tf32") == 0;
+}
 
 /* Whether the call is a product of a matrix and a vector in 32 bits. Operator models and tables have none. */
 bool   cm__is_vector_product(const cm__call *call);

@@ -59,6 +59,17 @@ TEST(sums_of_products)
     assert_true(gradient_for("w") >= 0 && gradient_for("a") >= 0 && gradient_for("c") >= 0);
 }
 
+/* All operands of an interpolation are kept for each other's gradients. A number as weight keeps none of them. */
+TEST(interpolations)
+{
+    backward_of(op(CM_OP_LERP, IN(weight("a", "4"), hidden("B,4", "4"), weight("c", "4"))), "ElementwiseGrad");
+    assert_true(is_kept("h") && gradient_for("w") >= 0 && gradient_for("a") >= 0 && gradient_for("c") >= 0);
+    start_over();
+    backward_of(op(CM_OP_LERP, IN(weight("a", "4"), hidden("B,4", "4"), KNOWN(1))), "ElementwiseGrad");
+    assert_false(is_kept("h"));
+    assert_true(gradient_for("w") >= 0 && gradient_for("a") >= 0);
+}
+
 TEST(cumulative_products_keep_both)
 {
     backward_of(op(CM_OP_CUM_PROD, IN(hidden("B,4", "4"), KNOWN(1))), "CumulativeGrad");
@@ -178,7 +189,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_ones_keep_nothing), cmocka_unit_test(rolls_run_again),
-        cmocka_unit_test(sums_of_products),         cmocka_unit_test(cumulative_products_keep_both),
+        cmocka_unit_test(sums_of_products),         cmocka_unit_test(interpolations),
+        cmocka_unit_test(cumulative_products_keep_both),
         cmocka_unit_test(a_part_and_its_whole),     cmocka_unit_test(a_bias_of_the_scores),
         cmocka_unit_test(a_filter_of_a_spectrum),   cmocka_unit_test(broadcast_operands_are_summed_last),
         cmocka_unit_test(cells_of_recurrent_layers),

@@ -32,9 +32,22 @@ static void a_volume_with_channels_last(void **state)
           "conv3d bwd_input nhwc fp32 2,4,6,2,3,5,1,1,1,1,1,1,0,0,0,1,1,1,1");
 }
 
+/* The gradient of an image in forward, as penalties of gradients have it. Backward convolves the image's gradient, and the
+   gradient of the filters is a convolution of 3 channels as samples with 4 filters of 4 x 4 for each of 2 samples. */
+static void a_convolution_derived_twice(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],4,4,4]", "[4]", "6", TENSOR("[[1,0],3,8,8]", "fp32", "input") ","
+                  TENSOR("[4,3,4,4]", "fp32", "parameter") "," X("[[1,0],3,8,8]"),
+                  STEP("aten::convolution_backward", "[2,4,5]", "[6]", "\"stride\":[2,2],\"padding\":[1,1],\"groups\":1")),
+          FP32, 2, "conv bwd_input nchw fp32 2,3,4,8,8,4,4,2,2,1,1,1,1,1",
+          "conv forward nchw fp32 2,3,4,8,8,4,4,2,2,1,1,1,1,1", "conv forward nchw fp32 3,2,4,8,8,4,4,1,1,1,1,2,2,1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_convolution_with_bias),
-                                       cmocka_unit_test(a_volume_with_channels_last)};
+                                       cmocka_unit_test(a_volume_with_channels_last),
+                                       cmocka_unit_test(a_convolution_derived_twice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

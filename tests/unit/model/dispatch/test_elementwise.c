@@ -47,6 +47,18 @@ static void a_product_with_a_number(void **state)
           FP32, 2, "elementwise forward scale fp32 1,8", "elementwise forward scale fp32 1,8");
 }
 
+/* a + w (b - a): one kernel; backward has dy (1 - w), dy w and dy (b - a), which is summed for the weight of a column. */
+static void an_interpolation(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[[1,0],6]", "[6]", "7", TENSOR("[6,4]", "fp32", "parameter") "," X("[[1,0],4]") ","
+                  TENSOR("[4]", "fp32", "parameter") "," X("[[1,0],4]"),
+                  STEP("aten::mm", "[2,4]", "[5]", "") "," STEP("aten::lerp.Tensor", "[5,5,6]", "[7]", "")),
+          FP32, 2, "elementwise forward addcmul fp32 1,8", "elementwise forward fill fp32 1,4",
+          "elementwise forward sub fp32 1,4", "elementwise forward mul:row fp32 2,4", "elementwise forward mul:row fp32 2,4",
+          "elementwise forward sub fp32 1,8", "elementwise forward mul fp32 1,8", "reduce forward sum fp32 1,2,4");
+}
+
 /* The scale of a layer is fp32, its input bf16: the gradient of the scale reads both. */
 static void a_product_of_two_types(void **state)
 {
@@ -199,7 +211,7 @@ int main(void)
                                        cmocka_unit_test(a_spread_product),
                                        cmocka_unit_test(a_function_of_its_own),
                                        cmocka_unit_test(a_product_with_a_number),
-                                       cmocka_unit_test(a_product_of_two_types),
+                                       cmocka_unit_test(a_product_of_two_types), cmocka_unit_test(an_interpolation),
                                        cmocka_unit_test(joined_with_gaps),
                                        cmocka_unit_test(a_bounded_function),
                                        cmocka_unit_test(gradients_of_several_kernels),

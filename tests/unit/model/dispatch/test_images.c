@@ -79,6 +79,11 @@ static void sampled_and_unfolded(void **state)
                   TENSOR("[[1,0],6,5,4]", "fp32", "input") "," X("[[1,0],6,7,8]"),
                   STEP("aten::grid_sampler_2d", "[4,2]", "[5]", "")),
           FP32, 2, "resize forward sample:nchw fp32 2,6,5,4,7,8", "resize forward sample:nchw fp32 2,6,5,4,7,8");
+    /* a place in a volume of 5 * 4 rows of 3 has eight neighbours, as two places in an image have: 2 * 7 * 2 rows of 8 */
+    MAKES(CAPTURE("[[1,0],6,5,4,3]", "[3]", "5",
+                  TENSOR("[[1,0],7,2,8,3]", "fp32", "input") "," X("[[1,0],6,7,2,8]"),
+                  STEP("aten::grid_sampler_3d", "[2,4]", "[5]", "")),
+          FP32, 2, "resize forward sample:nchw fp32 2,6,20,3,28,8", "resize backward sample:nchw fp32 2,6,20,3,28,8");
 #define CORNERS "\"interpolation_mode\":0,\"padding_mode\":0,\"align_corners\":1"
     /* cuDNN samples 112 places of 6 channels: it reads each place and 4 pixels per channel, and writes 672 numbers (half
        of 2 * 112 + 5 * 672). Backward also adds to 4 pixels of 240 zeros (half of 4 * 112 + 13 * 672). */
@@ -92,12 +97,61 @@ static void sampled_and_unfolded(void **state)
           "elementwise forward fill fp32 1,20", "elementwise forward unfold_grad fp32 1,32");
 }
 
+/* Rows moved by one: a padding of 1 and -1 fills with zeros and copies 7 of 8 rows of 4; so does its gradient. A
+   padding that only adds has a gradient that copies the part without zeros. */
+static void rows_moved_by_a_padding(void **state)
+{
+    (void)state;
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],8,4]", "\"pad\":[0,0,1,-1]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,28", "elementwise forward copy:part fp32 2,28",
+          "elementwise forward fill fp32 1,64", "elementwise forward fill fp32 1,64");
+    MAKES(ONE("aten::constant_pad_nd", "[[1,0],8,4]", "[4]", "[[1,0],9,4]", "\"pad\":[0,0,1,0]"), FP32, 2,
+          "elementwise forward copy:part fp32 2,32", "elementwise forward copy:part fp32 2,32",
+          "elementwise forward fill fp32 1,72");
+}
+
+/* 6 planes of 3 x 4 x 5 results of 2 samples: blocks of 8 x 32 threads in each plane of 4 x 5. Backward adds to zeros: 720
+   maxima, or windows that overlap or not. */
+static void pools_of_volumes(void **state)
+{
+    (void)state;
+#define VOLUME(stride) "\"kernel_size\":[2,2,2],\"stride\":[" stride "],\"padding\":[0,0,0]"
+    MAKES(CAPTURE("[[1,0],6,6,8,10]", "[10]", "4", X("[[1,0],6,3,4,5]") "," TENSOR("[[1,0],6,3,4,5]", "int64", "activation"),
+                  STEP("aten::max_pool3d_with_indices", "[2]", "[4,5]", VOLUME("2,2,2"))),
+          FP32, 2, "reduce forward max_pool3d fp32 9216,8,1", "elementwise forward fill fp32 1,5760",
+          "reduce forward max_pool3d_grad fp32 720,1,1");
+    MAKES(ONE("aten::avg_pool3d", "[[1,0],6,6,8,10]", "[10]", "[[1,0],6,3,4,5]", VOLUME("2,2,2")), FP32, 2,
+          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_grad fp32 9216,8,1");
+    MAKES(ONE("aten::avg_pool3d", "[[1,0],6,4,5,6]", "[6]", "[[1,0],6,3,4,5]", VOLUME("1,1,1")), FP32, 2,
+          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_add fp32 9216,8,1");
+}
+
+/* Images of 5 x 4 pixels of 6 channels, which lie next to each other: the pads write 7 x 6 pixels in rows. A reflection
+   copies the 6 channels of 40 pixels that it reads, but no gradients in rows; a replication takes the time of such a copy. */
+static void pads_write_rows(void **state)
+{
+    (void)state;
+#define PADDED(pad)                                                                                                    \
+    CAPTURE("[[1,0],5,4,6]", "[6]", "7",                                                                               \
+            X("[[1,0],6,5,4]") "," X("[[1,0],6,7,6]") "," TENSOR("[3,6,1,1]", "fp32", "parameter") ","                 \
+            X("[[1,0],3,7,6]"),                                                                                        \
+            STEP("aten::permute", "[2]", "[4]", "\"dims\":[0,3,1,2]") ","                                              \
+            STEP("aten::" pad, "[4]", "[5]", "\"padding\":[1,1,1,1]") ","                                              \
+            STEP("aten::convolution", "[5,6]", "[7]", "\"stride\":[1,1],\"padding\":[0,0],\"groups\":1"))
+    MAKES(PADDED("reflection_pad2d"), FP32, 2, "elementwise forward copy:turned fp32 6,40",
+          "resize forward reflect:nchw fp32 2,6,5,4,7,6", "conv forward nchw fp32 2,6,3,7,6,1,1,1,1,0,0,1,1,1",
+          "resize backward reflect:nchw fp32 2,6,5,4,7,6");
+    MAKES(PADDED("replication_pad2d"), FP32, 2, "elementwise forward copy:turned fp32 6,40",
+          "conv forward nchw fp32 2,6,3,7,6,1,1,1,1,0,0,1,1,1", "resize backward replicate:nchw fp32 2,6,5,4,7,6");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_mode_has_its_kernel), cmocka_unit_test(lines_and_volumes_have_their_own),
         cmocka_unit_test(adaptive_pools),           cmocka_unit_test(windows_and_columns),
-        cmocka_unit_test(sampled_and_unfolded),
+        cmocka_unit_test(sampled_and_unfolded),     cmocka_unit_test(pools_of_volumes),
+        cmocka_unit_test(pads_write_rows),          cmocka_unit_test(rows_moved_by_a_padding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,6 +152,23 @@ static void added_to_nodes(void **state)
           FP32, 2, "embedding backward gather fp32 9,5,4", "embedding forward gather fp32 9,5,4");
 }
 
+/* The largest message of each node: equal ones share its gradient, after comparisons of the 36 messages and the 20 numbers
+   of the nodes to the result, a sum of the equal ones and a division. */
+static void largest_of_each_node(void **state)
+{
+    (void)state;
+    MAKES(CAPTURE("[9,4]", "[4]", "6", INDEX("[9,4]") "," X("[5,4]") "," X("[5,4]"),
+                  STEP("aten::zeros", "[]", "[5]", "") ","
+                  STEP("aten::scatter_reduce.two", "[5,4,2]", "[6]", "\"dim\":0,\"reduce\":\"amax\"")),
+          FP32, 2, "embedding backward gather fp32 9,5,4", "embedding backward gather fp32 9,5,4",
+          "embedding forward gather fp32 9,5,4", "embedding forward gather fp32 9,5,4",
+          "elementwise forward compare fp32>bool 1,36", "elementwise forward compare fp32>bool 1,36",
+          "elementwise forward compare fp32>bool 1,20", "elementwise forward compare fp32>bool 1,20",
+          "elementwise forward copy bool>fp32 1,36", "elementwise forward copy bool>fp32 1,20",
+          "elementwise forward div fp32 1,20", "elementwise forward mul bool+fp32>fp32 1,20",
+          "elementwise forward mul bool+fp32>fp32 1,36");
+}
+
 static void sorted(void **state)
 {
     (void)state;
@@ -242,7 +259,7 @@ int main(void)
                                        cmocka_unit_test(a_transposed_table), cmocka_unit_test(a_gradient_with_gaps),
                                        cmocka_unit_test(chosen_rows), cmocka_unit_test(chosen_rows_are_added_one_by_one),
                                        cmocka_unit_test(a_look_up_keeps_the_type),
-                                       cmocka_unit_test(added_to_nodes),
+                                       cmocka_unit_test(added_to_nodes), cmocka_unit_test(largest_of_each_node),
                                        cmocka_unit_test(sorted), cmocka_unit_test(written_into_a_part)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

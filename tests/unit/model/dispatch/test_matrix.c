@@ -29,49 +29,6 @@ static void two_linear_layers(void **state)
           "gemm forward tn fp32 1,16,32,4", "optimizer update sgd fp32 3,682");
 }
 
-/* Inductor pads 1,001 columns of a large product in 16 bits to 1,008, and its reader repacks 64 x 1,001 numbers: 4 bytes
-   each. It leaves small products, and eager PyTorch pads none. */
-static void a_compiler_pads_large_products(void **state)
-{
-    (void)state;
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 64,
-             CALLS("elementwise forward fused fp32 1,32032", "gemm forward nt bf16 1,64,1008,512"));
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 64\nlinear 1001 bias=off\n", CM_PRECISION_BF16, true, CM_LAYOUT_AUTO, 64,
-             CALLS("gemm forward nt bf16 1,64,1001,64"));
-    INFER("input x 512\nlinear 1001 bias=off\n", BF16, AUTO, 64, "gemm forward nt bf16 1,64,1001,512");
-}
-
-/* TF32 units load four numbers at once: 1,001 columns become 1,004. One kernel copies the 512 x 1,001 weights, another
-   one repacks 64 x 1,001 results: 8 bytes each. In fp32 alignment does not matter. */
-static void a_compiler_pads_products_in_tf32(void **state)
-{
-    (void)state;
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_TF32, true, CM_LAYOUT_AUTO, 64,
-             CALLS("elementwise forward fused fp32 1,512512", "elementwise forward fused fp32 1,64064",
-                   "gemm forward nt tf32 1,64,1004,512"));
-    calls_by(CM_RUNTIME_TORCH_COMPILE, "input x 512\nlinear 1001 bias=off\n", CM_PRECISION_FP32, true, CM_LAYOUT_AUTO, 64,
-             CALLS("gemm forward nt fp32 1,64,1001,512"));
-}
-
-/* After a recurrent layer, the rest of a model is not compiled: the same product in TF32, 2 x 32 rows, stays as it is. */
-static void what_is_not_compiled_is_not_padded(void **state)
-{
-    (void)state;
-#define PRODUCT(in) STEP("aten::mm", "[" in ",5]", "[11]", "")
-#define BEFORE_PRODUCT(steps, in)                                                                                      \
-    CAPTURE("[[1,0],32,512]", "[512]", "11",                                                                           \
-            TENSOR("[512,512]", "fp32", "parameter") "," TENSOR("[512,1001]", "fp32", "parameter") ","                 \
-            TENSOR("[1,[1,0],512]", "fp32", "buffer") "," X("[[1,0],32,512]") "," X("[1,[1,0],512]") ","               \
-            X("[[32,0],512]") "," X("[[32,0],512]") "," X("[[32,0],1001]"),                                            \
-            steps "," PRODUCT(in))
-    MAKES_BY(TORCH_COMPILE, BEFORE_PRODUCT(STEP("aten::view", "[2]", "[9]", ""), "9"), TF32, 2,
-             "gemm forward nn tf32 1,64,1004,512");
-    MAKES_BY(TORCH_COMPILE,
-             BEFORE_PRODUCT(STEP("aten::rnn_tanh", "[2,6,4,4]", "[7,8]", "\"has_biases\":0,\"batch_first\":1") ","
-                            STEP("aten::view", "[7]", "[10]", ""), "10"), TF32, 2,
-             "gemm forward nn tf32 1,64,1001,512");
-}
-
 /* Inductor adds the bias where the result is read, in 32 bits and if only elementwise operators read it: not the result
    of the model, and not in 16 bits. There the call has the type and the count of the 64 numbers that are moved. */
 static void a_compiler_adds_biases_later(void **state)
@@ -115,9 +72,6 @@ static void distances(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_linear_layer), cmocka_unit_test(two_linear_layers),
-                                       cmocka_unit_test(a_compiler_pads_large_products),
-                                       cmocka_unit_test(a_compiler_pads_products_in_tf32),
-                                       cmocka_unit_test(what_is_not_compiled_is_not_padded),
                                        cmocka_unit_test(a_compiler_adds_biases_later),
                                        cmocka_unit_test(experts_one_after_another), cmocka_unit_test(distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);

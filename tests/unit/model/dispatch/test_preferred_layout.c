@@ -59,10 +59,26 @@ static void convolutions_become_channels_last(void **state)
              "conv forward nhwc fp32 2,128,128,4,4,3,3,1,1,1,1,1,1,128");
 }
 
+/* A convolution of sequences, as in efficient channel attention, counts and stays as it is: only images change. */
+static void sequences_stay(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],128,4,4]", "[4,4]", "8",
+                     TENSOR("[128,128,1,1]", "fp32", "parameter") "," X("[[1,0],128,4,4]") "," X("[[1,0],128,16]") ","
+                     TENSOR("[128,128,1]", "fp32", "parameter") "," X("[[1,0],128,16]"),
+                     STEP("aten::convolution", "[2,4]", "[5]", "\"stride\":[1,1],\"padding\":[0,0],\"groups\":1") ","
+                     STEP("aten::view", "[5]", "[6]", "") ","
+                     STEP("aten::convolution", "[6,7]", "[8]", "\"stride\":[1],\"padding\":[0],\"groups\":1")),
+             FP32, 2, "conv forward nhwc fp32 2,128,128,4,4,1,1,1,1,0,0,1,1,1",
+             "conv forward nchw fp32 2,128,128,1,16,1,1,1,1,0,0,1,1,1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rare_convolutions_change_nothing),
                                        cmocka_unit_test(training_becomes_channels_last),
-                                       cmocka_unit_test(convolutions_become_channels_last)};
+                                       cmocka_unit_test(convolutions_become_channels_last),
+                                       cmocka_unit_test(sequences_stay)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

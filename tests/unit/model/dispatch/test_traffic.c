@@ -117,6 +117,16 @@ static void calls_have_the_type_of_most_bytes(void **state)
     cm__ctx_free(ctx);
 }
 
+/* A softmax of 4 x 96 numbers with dropout reads them, writes probabilities, what is left of them and a mask of one byte.
+   A row of 96 takes 128 lanes, each of which draws a random number. */
+static void lanes_beyond_a_row_draw_numbers(void **state)
+{
+    (void)state;
+    double moved = 4 + 4 + 4 + counted(1), drawn = cm__time_factors.random_number;
+    has("input x 8\nlinear 96\nsoftmax\ndropout 0.5\nlinear 4\n", 4, false, "row_sum", 4 * (96 * moved + 128 * drawn));
+    has("input x 8\nlinear 128\nsoftmax\ndropout 0.5\nlinear 4\n", 4, false, "row_sum", 4 * 128 * (moved + drawn));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(accesses_count), cmocka_unit_test(windows_are_read_one_by_one),
@@ -125,6 +135,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(functions_overlap_with_traffic),
+                                       cmocka_unit_test(lanes_beyond_a_row_draw_numbers),
                                        cmocka_unit_test(calls_have_the_type_of_most_bytes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_workspace.c - memory that nodes allocate while they run, besides their outputs, by operator and runtime. */
 #include "memory_case.h"
+#include "graph/rule.h"
 #include "import/import.h"
 #include "model/memory/footprint.h"
 
@@ -126,6 +127,37 @@ static void test_product(void **state)
     near(first(multiplied(true), (cm_memory_options){0}, "ElementwiseGrad", 4), 60 * (1 + 6 * 4) + 12 * 8, 1e-6);
 }
 
+/* Images x w of 6 channels and 5 x 4 pixels, and 8 filters of 3 x 3 that read at places of their own. */
+static cm_graph *deformed(void)
+{
+    cm__ctx *ctx = cm__ctx_new(NULL);
+    if (!ctx || setjmp(ctx->trap)) fail_msg("no graph");
+    cm_graph *g = cm__graph_new(ctx, "test", "test"), *step;
+    cm_dim    dims[] = {{1, 0}, {0, 6}, {0, 5}, {0, 4}};
+    int32_t   x = cm__leaf(g, "x", CM_ROLE_INPUT, CM_FP32, 4, dims), w = cm__parameter(g, "w", 1, (int64_t[]){4});
+    int32_t   inputs[CM__DEFORMED_INPUTS] = {cm__emit(g, CM_OP_MUL, "mul", (int32_t[]){x, w}, 2, NULL, 0)};
+    inputs[CM__DEFORMED_FILTERS] = cm__parameter(g, "f.weight", 4, (int64_t[]){8, 6, 3, 3});
+    inputs[CM__DEFORMED_BIAS] = cm__parameter(g, "f.bias", 1, (int64_t[]){8});
+    dims[1] = cm__fixed(18);
+    inputs[CM__DEFORMED_OFFSETS] = cm__leaf(g, "places", CM_ROLE_INPUT, CM_FP32, 4, dims);
+    dims[1] = cm__fixed(9);
+    inputs[CM__DEFORMED_MASK] = cm__leaf(g, "mask", CM_ROLE_INPUT, CM_FP32, 4, dims);
+    cm__attr shape = CM__INTS(CM_ATTR_OUTPUTS, CM_FP32, 4, 1, 0, 0, 8, 0, 5, 0, 4);
+    cm__output(g, cm__emit_node(g, CM_OP_DEFORMED_CONV, "f", inputs, 5, &shape, 1, 1)->outputs[0]);
+    cm__finish(g, CM_FUSE_NONE);
+    assert_int_equal(cm_graph_train(g, &(cm_train_options){.precision = CM_PRECISION_FP32, .loss = CM_LOSS_MSE}, &step, NULL), CM_OK);
+    cm__ctx_free(ctx);
+    return step;
+}
+
+/* 3 images: 54 numbers for each of 60 places, and copies of 480 results. */
+static void test_deformed(void **state)
+{
+    (void)state;
+    near(first(deformed(), (cm_memory_options){0}, "DeformedConvolution", 3), 4.0 * (54 * 60 + 2 * 480), 1e-6);
+    near(first(deformed(), (cm_memory_options){0}, "DeformedConvolutionGrad", 3), 4.0 * (54 * 60 + 480), 1e-6);
+}
+
 /* Distances of 7 points x w of 3 coordinates from each other. */
 static cm_graph *apart(void)
 {
@@ -198,7 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
                                        cmocka_unit_test(test_shared_loss),
                                        cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
-                                       cmocka_unit_test(test_ctc_loss), cmocka_unit_test(test_product),
+                                       cmocka_unit_test(test_ctc_loss), cmocka_unit_test(test_product), cmocka_unit_test(test_deformed),
                                        cmocka_unit_test(test_distances),
                                        cmocka_unit_test(test_least_batch)};
     return cmocka_run_group_tests(tests, begin, end);

@@ -38,12 +38,12 @@ static cm_device *h200(void)
 }
 
 /* One layer in double precision, by the definition in trend.h. */
-static void layer(const double *inputs, int count, const float *weights, int hidden, const float *biases,
-                  double *units)
+static void layer(const double *inputs, int count, const float *scales, const int8_t *weights, int hidden,
+                  const float *biases, double *units)
 {
     for (int u = 0; u < hidden; u++) {
         units[u] = (double)biases[u];
-        for (int i = 0; i < count; i++) units[u] += inputs[i] * (double)weights[i * hidden + u];
+        for (int i = 0; i < count; i++) units[u] += inputs[i] * (double)scales[i] * weights[i * hidden + u];
         units[u] = fmax(0, units[u]);
     }
 }
@@ -51,13 +51,13 @@ static void layer(const double *inputs, int count, const float *weights, int hid
 static double by_definition(const cm__trend_nets *nets, const float *inputs)
 {
     int    n = nets->n_inputs, h = nets->hidden;
-    size_t size = (size_t)(n * h + h * h + 2 * h + h + 1);
     double sum = 0, x[CM__TREND_INPUTS], first[CM__TREND_HIDDEN], second[CM__TREND_HIDDEN];
     for (int i = 0; i < n; i++) x[i] = (double)inputs[i];
     for (int k = 0; k < nets->count; k++) {
-        const float *w = nets->weights + (size_t)k * size, *biases = w + n * h + h * h, *last = biases + 2 * h;
-        layer(x, n, w, h, biases, first);
-        layer(first, h, w + n * h, h, biases + h, second);
+        const int8_t *w = nets->weights + k * (n + h) * h;
+        const float  *scales = nets->numbers + k * (n + 4 * h + 1), *biases = scales + n + h, *last = biases + 2 * h;
+        layer(x, n, scales, w, h, biases, first);
+        layer(first, h, scales + n, w + n * h, h, biases + h, second);
         sum += (double)last[h];
         for (int u = 0; u < h; u++) sum += second[u] * (double)last[u];
     }
