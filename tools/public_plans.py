@@ -64,8 +64,8 @@ OFFLOADED = {("LLAMA3_70B", "GB200"): 40, ("LLAMA3_70B", "GB300"): 20}
 EXPANDABLE = {("LLAMA3.1_405B", "GB200"): "", ("LLAMA3.1_405B", "GB300"): "26.04", ("DeepSeekV3", "H100"): "26.02",
               ("DeepSeekV3", "GB200"): "26.04"}
 # A row whose printed plan is not that of its release's recipe: the table of 26.02.01 prints micro-batches of 2 and no interleaving for
-# Llama 3 70B in MXFP8 on GB300, the values of the FP8 row above it in the table of 26.02. The recipe (LLAMA3_70B_PRETRAIN_CONFIG_
-# GB300_FP8_MX_V2 in llama3_workload_base_configs.py) has 1 and 5 at v0.3.0, v0.3.1 and v0.4.0, as the tables of 26.02 and 26.04 print.
+# Llama 3 70B in MXFP8 on GB300, as it does for FP8 and NVFP4 there. The recipe (LLAMA3_70B_PRETRAIN_CONFIG_GB300_FP8_MX_V2 in
+# llama3_workload_base_configs.py) has 1 and 5 at v0.3.0, v0.3.1 and v0.4.0, as the tables of 26.02 and 26.04 print.
 MISPRINTED = {("LLAMA3_70B", "GB300", "MXFP8", "26.02.01"): {"MBS": "1", "VP": "5"}}
 TIMING = {"--overlap": 1, "--async-tp": 1, "--async-ep": 1, "--cluster": 2} # options of time alone, and their words
 NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}

@@ -70,8 +70,9 @@ int32_t cm__tune_unpack(cm__tune *t, const cm_tensor *weight, int32_t packed)
     return n->outputs[0];
 }
 
-/* AutoGPTQ of 2023 trains without its fused kernels (Qwen's finetune.py: disable_exllama): QuantLinear.forward() unpacks by
-   shifts, masks and products of PyTorch, and autograd keeps the result for backward. Only this format has zero points. */
+/* AutoGPTQ of 2023 trains without its fused kernels (Qwen's finetune.py: disable_exllama): QuantLinear.forward() unpacks
+   by shifts, masks and products of PyTorch, and autograd keeps the result for backward. Only this format has zero
+   points. */
 bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n)
 {
     return n->op == CM_OP_UNPACK && n->n_inputs > 3 && g->software && g->software < 2024;

@@ -94,6 +94,8 @@ static void time_place(cm__model *m, cm__spot *place)
     bool           fits[2] = {true, false};
     place->cost = cm__cost_sizes_at(m, p, p->micro_batch, p->cp);
     if (m->sharded) place->sharded = cm__cost_sizes_at(m->sharded, p, p->micro_batch, p->cp);
+    bool timed = m->costs[place->cost].timed && (!m->sharded || m->sharded->costs[place->sharded].timed);
+    if (timed) return; /* for another place with the same layers */
     if (!m->whole) cm__find_fitting(m, place, fits);
     if (fits[0] || (fits[1] && !m->sharded)) cm__cost_time(m, place->cost, p, p->micro_batch);
     if (m->sharded && (m->whole || fits[1])) cm__cost_time(m->sharded, place->sharded, p, p->micro_batch);

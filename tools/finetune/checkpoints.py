@@ -4,9 +4,10 @@
 
 Part 1: layers of a small network (32 layers, width 256, 64 tokens: the host decides the time) run forward and backward
 without checkpoints, with use_reentrant=True (Hugging Face's trainer) and with use_reentrant=False, with all weights
-trained and with frozen weights beside adapters. The difference to no checkpoints, less the time of the repeated forward
-pass, is the host cost of a checkpoint per layer and per saved tensor: 'recompute_host' in data/factors.tsv was fitted to
-steps with use_reentrant=False only.
+trained and with frozen weights beside adapters, with 1 to 8 such parts in each layer. The difference to no checkpoints, less the
+time of the repeated forward pass, is the host cost of a checkpoint; what grows with the parts belongs to the operators.
+'recompute_host' in data/factors.tsv was fitted to steps with use_reentrant=False only. Without a GPU part 1 runs on the CPU, with
+tensors of a few numbers, and counts processor time.
 
 Part 2: FlashAttention 2 (SDPBackend.FLASH_ATTENTION) forward and backward, causal, bf16, 32 heads of 128, of 8,192 to
 131,072 tokens, with 8 and with 32 heads of keys; the blocks that a ring of context-parallel devices computes (queries of one
@@ -21,25 +22,29 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
 
-class Layer(torch.nn.Module):
-    """Norm, gated network and residual, with or without adapters."""
+GPU = torch.cuda.is_available()
+clock = time.perf_counter if GPU else time.process_time
+
+
+class Part(torch.nn.Module):
+    """Norm, gated network and residual: seven operators, and four more for the adapter of each product."""
 
     def __init__(self, width, adapted):
         super().__init__()
+        sizes = ((width, 4 * width), (width, 4 * width), (4 * width, width))
         self.norm = torch.nn.RMSNorm(width)
-        self.up = torch.nn.Linear(width, 4 * width, bias=False)
-        self.gate = torch.nn.Linear(width, 4 * width, bias=False)
-        self.down = torch.nn.Linear(4 * width, width, bias=False)
-        self.a = torch.nn.Linear(width, 8, bias=False) if adapted else None
-        self.b = torch.nn.Linear(8, 4 * width, bias=False) if adapted else None
-        if adapted:
-            for p in (*self.norm.parameters(), *self.up.parameters(), *self.gate.parameters(), *self.down.parameters()):
-                p.requires_grad_(False)
+        self.products = torch.nn.ModuleList(torch.nn.Linear(i, o, bias=False) for i, o in sizes)
+        for p in self.parameters():
+            p.requires_grad_(not adapted)
+        self.a = torch.nn.ModuleList(torch.nn.Linear(i, 8, bias=False) for i, o in sizes if adapted)
+        self.b = torch.nn.ModuleList(torch.nn.Linear(8, o, bias=False) for i, o in sizes if adapted)
+
+    def product(self, k, y):
+        return self.products[k](y) + 2 * self.b[k](self.a[k](y)) if self.a else self.products[k](y)
 
     def forward(self, x):
         y = self.norm(x)
-        up = self.up(y) if self.a is None else self.up(y) + 2 * self.b(self.a(y))
-        return x + self.down(torch.nn.functional.silu(self.gate(y)) * up)
+        return x + self.product(2, torch.nn.functional.silu(self.product(1, y)) * self.product(0, y))
 
 
 def forward(layers, x, how):
@@ -48,32 +53,41 @@ def forward(layers, x, how):
     return x
 
 
+def wait():
+    if GPU:
+        torch.cuda.synchronize()
+
+
 def seconds(run, repeats):
     for _ in range(3):
         run()
-    torch.cuda.synchronize()
+    wait()
     best = float("inf")
-    for _ in range(5):
-        start = time.perf_counter()
+    for _ in range(5 if GPU else 15):
+        start = clock()
         for _ in range(repeats):
             run()
-        torch.cuda.synchronize()
-        best = min(best, (time.perf_counter() - start) / repeats)
+        wait()
+        best = min(best, (clock() - start) / repeats)
     return best
 
 
 def checkpoints(add):
-    for adapted in (False, True):
-        layers = torch.nn.ModuleList(Layer(256, adapted) for _ in range(32)).cuda().bfloat16()
-        x = torch.randn(1, 64, 256, device="cuda", dtype=torch.bfloat16, requires_grad=True)
-        weights = "adapters" if adapted else "all"
+    width, tokens, dtype, place = (256, 64, torch.bfloat16, "cuda") if GPU else (8, 2, torch.float32, "cpu")
+    for adapted, parts in ((a, p) for a in (False, True) for p in (1, 2, 4, 8)):
+        count, repeats = max(4, (32 if GPU else 8) // parts), 10 if GPU else 2
+        layers = torch.nn.ModuleList(torch.nn.Sequential(*(Part(width, adapted) for _ in range(parts))) for _ in range(count))
+        layers = layers.to(place, dtype)
+        x = torch.randn(1, tokens, width, device=place, dtype=dtype, requires_grad=True)
+        weights = f"{'adapters' if adapted else 'all'} {parts}"
         with torch.no_grad():
-            add("host", f"forward-alone {weights}", seconds(lambda: forward(layers, x, "none"), 10) / 32)
+            add("host", f"forward-alone {weights}", seconds(lambda: forward(layers, x, "none"), repeats) / count)
+        add("host", f"forward {weights}", seconds(lambda: forward(layers, x, "none"), repeats) / count)
         for how in ("none", "reentrant", "hooks"):
             def step():
                 forward(layers, x, how).sum().backward()
                 layers.zero_grad(set_to_none=True)
-            add("host", f"step-{how} {weights}", seconds(step, 10) / 32)
+            add("host", f"step-{how} {weights}", seconds(step, repeats) / count)
 
 
 def attention(add):
@@ -112,7 +126,8 @@ def main():
             file.write(f"{kind}\t{name}\t{time_s:.6e}\n")
             file.flush()
         checkpoints(add)
-        attention(add)
+        if GPU:
+            attention(add)
 
 
 if __name__ == "__main__":

@@ -242,8 +242,8 @@ void cm__dispatch_roll(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, "roll", n->inputs[0], -1, n->outputs[0]);
 }
 
-/* Copies of 16-bit numbers that move as many bytes as PyTorch's operators that unpack 4-bit weights: a shift to int32 (4.5
-   bytes of each weight), casts to int8 (5), a mask, a difference (2 each), a product in 16 bits (3). */
+/* Copies of 16-bit numbers that move as many bytes as PyTorch's operators that unpack 4-bit weights: a shift to int32
+   (4.5 bytes of each weight), a cast to int8 (5), a mask, a difference (2 each), a product in 16 bits (3). */
 #define UNPACKING_COPIES 4
 
 /* One kernel reads the packed weights and writes them in 16 bits. */

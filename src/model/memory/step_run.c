@@ -128,14 +128,15 @@ static void note_peak(cm__step_run *s, int32_t node)
     memcpy(s->use->categories, s->now, sizeof s->now);
 }
 
-/* Sharded gradients are allocated where they are scattered, on a stream beside the computation
-   (torch.distributed.fsdp, _post_backward_hook() and foreach_reduce()), and stay in its pool: activations cannot use
-   their memory while there are none. */
+/* Weights are allocated where they are gathered and sharded gradients where they are scattered, on streams beside the
+   computation (torch.distributed.fsdp, _unshard(), _post_backward_hook(); foreach_reduce()), and stay in their pools:
+   activations cannot use their memory while there are none. */
 static cm__stream stream_of(const cm__step_run *s, const cm__piece *x)
 {
     const cm_memory_options *o = &s->f->options;
-    bool scattered = o->plan.zero >= 2 && cm__replicas(&o->plan) > 1 && cm__is_pytorch(o->runtime);
-    return scattered && (x->category == CM_CATEGORY_GRADIENTS || x->category == CM_CATEGORY_EPHEMERAL) ? CM__STREAM_EXCHANGE : CM__STREAM_COMPUTE;
+    bool shards = o->plan.zero >= 2 && cm__replicas(&o->plan) > 1 && cm__is_pytorch(o->runtime);
+    bool exchanged = x->category == CM_CATEGORY_GRADIENTS || x->category == CM_CATEGORY_EPHEMERAL; /* buffers: shards.c */
+    return shards && exchanged ? CM__STREAM_EXCHANGE : CM__STREAM_COMPUTE;
 }
 
 static void make_pieces(cm__step_run *s, int32_t node)

@@ -94,6 +94,40 @@ static void fused_kernels(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Calls of the nodes that unpack weights, in forward. */
+static int32_t unpacking(cm__ctx *ctx, cm_quantize quantize, int32_t year, bool fused)
+{
+    cm_graph        *forward, *step;
+    cm_load_options  load = {.fuse = CM_FUSE_EAGER};
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .software = year,
+                          .tuning = {.rank = 2, .quantize = quantize}};
+    int32_t          count = 0;
+    assert_int_equal(cm_graph_load(LLAMA, &load, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
+    step->fused_kernels = fused;
+    cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
+    for (int32_t i = 0; i < d->n_of; i++)
+        count += step->nodes[d->node[i]].op == CM_OP_UNPACK && step->nodes[d->node[i]].phase == CM_FORWARD;
+    cm_graph_free(step);
+    cm_graph_free(forward);
+    return count;
+}
+
+/* A weight is unpacked by one kernel, also where norms and rotary positions are fused; by the operators of AutoGPTQ of
+   2023 with four times the traffic of a 16-bit copy. */
+static void unpacked_weights(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    int32_t weights = unpacking(ctx, CM_QUANTIZE_NF4, 0, false);
+    assert_true(weights > 0);
+    assert_int_equal(unpacking(ctx, CM_QUANTIZE_NF4, 0, true), weights);
+    assert_int_equal(unpacking(ctx, CM_QUANTIZE_GPTQ4, 0, true), weights);
+    assert_int_equal(unpacking(ctx, CM_QUANTIZE_GPTQ4, 2023, true), 4 * weights);
+    cm__ctx_free(ctx);
+}
+
 /* Megatron Core: rotary positions take one of these kernels for each of queries and keys instead of four, the activation
    one instead of two. Products and norms stay. */
 static void core(void **state)
@@ -116,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(core),
         cmocka_unit_test(fused_kernels),
+        cmocka_unit_test(unpacked_weights),
         cmocka_unit_test(unfused),
         cmocka_unit_test(written_loss),
     };
