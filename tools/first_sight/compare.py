@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py PREDICTED.tsv MEASURED... [--rows] [--again PROGRAM FOLDER]
+"""compare.py PREDICTED.tsv MEASURED... [--also PREDICTED.tsv] [--rows] [--again PROGRAM FOLDER]
 
 Predictions beside measurements of the same steps: kernel time, step time, peak memory, and how many steps lie in the
 interval, apart for steps that the host and that the device bounds. MEASURED are files of measure.py, or tables that
-`--table` wrote from them. `--again` asks PROGRAM anew, with the captures in FOLDER, in place of the predicted column.
+`--table` wrote from them. `--also` adds the predictions of another list. `--again` asks PROGRAM anew, with the captures in FOLDER, in place of the predicted column.
 
 Compiled steps (lists with a column `mode`) are also judged by their speed-up over eager. With CUDA graphs their memory
 is not judged: PyTorch's counters do not see what lives in the pool of a graph.
@@ -56,7 +56,7 @@ def ask_again(program, folder, p):
 
 def joined(args):
     measured = {key(r): r for path in args.measured for r in measured_in(path)}
-    for p in table(args.predicted):
+    for p in [row for path in (args.predicted, *args.also) for row in table(path)]:
         m = measured.get(key(p))
         if not m:
             continue
@@ -119,6 +119,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("predicted")
     parser.add_argument("measured", nargs="+")
+    parser.add_argument("--also", action="append", default=[], help="predictions of a further list")
     parser.add_argument("--rows", action="store_true", help="also every step, worst first")
     parser.add_argument("--again", nargs=2, metavar=("PROGRAM", "FOLDER"))
     parser.add_argument("--table", help="write the measurements without their operators to this file")
