@@ -7,8 +7,9 @@
  * A GPU's loader reads, prepares and copies at the same time: the longest counts. Hosts of other accelerators read
  * first and then prepare (Xie et al. 2024, section 4.3.4). Loading overlaps with the step, and the longer of the two
  * counts; without workers the step waits for it. Each worker makes a whole batch: at the start of an epoch the device
- * waits until one worker has made the first. Not modelled: the page cache, shuffling, other users of the storage,
- * augmentation beyond a crop, and CPU time that preparation takes from the thread that launches kernels.
+ * waits until one worker has made the first. The threads of PyTorch's training process need cores of their own. Not
+ * modelled: the page cache, shuffling, other users of the storage, augmentation beyond a crop, and CPU time that
+ * preparation takes from the thread that launches kernels.
  */
 #include "model/step/loading.h"
 
@@ -53,6 +54,13 @@ static double image_factor(bool pytorch, bool workers)
     return workers ? cm__time_factors.torchvision_worker : cm__time_factors.torchvision_alone;
 }
 
+/* Workers that have a core each; all of them if the host is not known. */
+static double with_cores(double workers, const cm__known_host *host, bool pytorch)
+{
+    double left = host->cores - cm__time_factors.training_cores;
+    return pytorch && host->cores > 0 ? fmin(workers, fmax(1, left)) : workers;
+}
+
 cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *device, const cm_loading_options *o)
 {
     if (!o->on && !o->dataset) return (cm__loading){.on = false};
@@ -71,7 +79,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
         .in_turn = !pytorch, /* PyTorch's loader overlaps them */
         .waits = o->workers < 0,
         .read_s = read_s,
-        .prepare_s = prepare_s / workers,
+        .prepare_s = prepare_s / with_cores(workers, &host, pytorch),
         .copy_s = copy_s,
         .begin_s = data.begin_s,
         .shared_s = data.rate > 0 ? 1 / data.rate : 0,
