@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c - `centimani predict MODEL --device ID`: predict the time of a step. */
 #include <stdlib.h>
+#include <string.h>
 #include "cli.h"
 
 bool loading_makes_sense(settings *s)
@@ -49,8 +50,18 @@ static int save_views(const settings *s, const cm__predict_report *report)
     return code;
 }
 
+/* A host that is named by a file was measured: ids have neither dots nor slashes. */
+static void settle_host(settings *s)
+{
+    const char **host = &s->predict.options.loading.host;
+    if (!*host || !strpbrk(*host, "./")) return;
+    s->predict.host_file = *host;
+    *host = NULL;
+}
+
 void settle_prediction(settings *s, const char *model)
 {
+    settle_host(s);
     s->predict.graph = s->graph;
     s->predict.graph.model = model;
     s->predict.device = s->device;

@@ -133,6 +133,7 @@ typedef struct cm__loop_options {
 typedef struct cm__predict_request {
     cm__graph_request  graph;
     const char        *device, *cluster; /* cluster NULL: the default of cm_fabric_new() */
+    const char        *host_file; /* profile with times of the host; NULL: none. Only users of this machine name files */
     cm_predict_options options;
     bool               list_ops, list_missing;
     int32_t            prompt, generate; /* tokens of a prompt and of its answer; 0: no generation */

@@ -35,7 +35,7 @@ def _options(words):
     parser.add_argument("--list", action="store_true", help="count the cases by op and exit")
     parser.add_argument("--case", metavar="TEXT",
                         help="time one call, such as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
-    parser.add_argument("--suite", choices=("calls", "compiled"), default="calls", help="compiled: kernels that "
+    parser.add_argument("--suite", choices=("calls", "compiled", "host"), default="calls", help="compiled: kernels that "
                         "torch.compile generates, with options of their own ('--suite compiled --help')")
     return parser.parse_args(words)
 
@@ -169,8 +169,10 @@ def main(words):
     if suite == "compiled":
         from . import fused
         return fused.main(words)
-    if suite != "calls":
-        sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled\n")
+    if suite == "host":  # times of launches only
+        words = [*words, "--ops", "host"]
+    elif suite != "calls":
+        sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled, host\n")
         return 2
     options = _options(words)
     try:

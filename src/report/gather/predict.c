@@ -92,6 +92,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     }
     cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
+    if (asked->host_file) cm__pass_on(ctx, cm_device_use_host(r->device, asked->host_file, diag));
     find_fabric(r);
     make_step(r);
     find_batch(r);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hosted.c - a device beside a host whose times were measured. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "device/device.h"
+#include "profile_texts.h"
+
+#define TIME(value) "{\"value\": " value ", \"unit\": \"s\", \"kind\": \"measured\", \"source\": \"sheet\"}"
+#define COST(what, value) "{\"runtime\": \"torch-eager\", \"what\": \"" what "\", \"time\": " TIME(value) "}"
+
+static cm_diag diag;
+
+static const cm__host_cost *cost(const cm_device *d, const char *what)
+{
+    const cm__host_cost *found = NULL;
+    for (int32_t i = 0; i < d->n_host; i++)
+        if (strcmp(d->host[i].what, what) == 0) {
+            assert_null(found); /* a time is known once */
+            found = &d->host[i];
+        }
+    assert_non_null(found);
+    return found;
+}
+
+/* The file's time of a step replaces the device's; launches, which the file lacks, stay; reading is new. */
+static void measured_times_replace_known_ones(void **state)
+{
+    (void)state;
+    cm_device *d;
+    write_file("device.json", DEVICE("a-device", ",\n\"host\": [" COST("step", "1e-3") "," COST("launch", "2e-6") "]"));
+    write_file("host.json", DEVICE("a-host", ",\n\"host\": [" COST("read-byte", "1e-9") "," COST("step", "5e-3") "]"));
+    assert_int_equal(cm_device_load(file_named("device.json"), &d, &diag), CM_OK);
+    assert_int_equal(cm_device_use_host(d, file_named("host.json"), &diag), CM_OK);
+    assert_int_equal(d->n_host, 3);
+    assert_true(cost(d, "step")->time_s.value == 5e-3);
+    assert_true(cost(d, "launch")->time_s.value == 2e-6);
+    assert_true(cost(d, "read-byte")->time_s.value == 1e-9);
+    cm_device_free(d);
+}
+
+static void files_without_times_are_refused(void **state)
+{
+    (void)state;
+    cm_device *d;
+    write_file("device.json", DEVICE("a-device", ""));
+    assert_int_equal(cm_device_load("nvidia-h200", &d, &diag), CM_OK);
+    int32_t known = d->n_host;
+    assert_int_equal(cm_device_use_host(d, file_named("device.json"), &diag), CM_ERR_UNKNOWN);
+    assert_non_null(strstr(diag.reason, "bench --suite host"));
+    assert_int_equal(cm_device_use_host(d, file_named("nowhere.json"), &diag), CM_ERR_IO);
+    assert_int_equal(d->n_host, known);
+    cm_device_free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(measured_times_replace_known_ones),
+                                       cmocka_unit_test(files_without_times_are_refused)};
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
