@@ -1286,7 +1286,7 @@ void      cm_offers_free(cm_offers *offers);
 void      cm_device_use_offers(cm_device *device, const cm_offers *offers);
 
 /* Replaces what is known of the device's host by what a profile of `centimani bench --suite host` or `python -m centimani
-   bench --suite host` contains: times of launches, and rates of reading and decoding. What it lacks stays. */
+   bench --suite host` contains: rates of reading and decoding, or how fast it launches. What it lacks stays. */
 cm_status cm_device_use_host(cm_device *device, const char *file, cm_diag *diag);
 
 /* ---- the log of a training run ---------------------------------------------------------------------------------- */

@@ -10,16 +10,25 @@ static bool is_among(const cm__host_cost *costs, int32_t count, const cm__host_c
     return false;
 }
 
-/* The measured times come first, then those of the device that the profile lacks. */
-static void take(cm_device *d, const cm_device *measured)
+/* Rates of loading, and the time of a tiny operator. Times of launches one after the other, which other suites measure,
+   say little of steps. */
+static bool is_of_host(const cm__host_cost *h)
+{
+    return strcmp(h->runtime, cm_runtime_name(CM_RUNTIME_NATIVE)) == 0 || strcmp(h->what, "probe") == 0;
+}
+
+/* The measured times come first, then those of the device that the profile lacks. Returns how many were measured. */
+static int32_t take(cm_device *d, const cm_device *measured)
 {
     cm__host_cost *all = cm__alloc_array(d->ctx, (size_t)measured->n_host + (size_t)d->n_host, sizeof *all);
-    int32_t        count = measured->n_host;
-    memcpy(all, measured->host, (size_t)count * sizeof *all);
+    int32_t        count = 0;
+    for (int32_t i = 0; i < measured->n_host; i++)
+        if (is_of_host(&measured->host[i])) all[count++] = measured->host[i];
+    int32_t taken = count;
     for (int32_t i = 0; i < d->n_host; i++)
-        if (!is_among(measured->host, measured->n_host, &d->host[i])) all[count++] = d->host[i];
-    d->host = all;
-    d->n_host = count;
+        if (!is_among(all, taken, &d->host[i])) all[count++] = d->host[i];
+    if (taken) d->host = all, d->n_host = count;
+    return taken;
 }
 
 static void free_measured(void *device) { cm_device_free(device); }
@@ -32,9 +41,8 @@ cm_status cm_device_use_host(cm_device *d, const char *file, cm_diag *diag)
     d->ctx->diag = diag;
     if (!setjmp(d->ctx->trap)) {
         cm__defer(d->ctx, free_measured, measured); /* the device reads its texts */
-        if (!measured->n_host)
+        if (!take(d, measured))
             cm__fail(d->ctx, CM_ERR_UNKNOWN, "'%.200s' has no times of a host; 'bench --suite host -o FILE' measures them", file);
-        take(d, measured);
     } else status = d->ctx->status;
     d->ctx->diag = NULL;
     return status;

@@ -12,6 +12,8 @@ from . import grids
 from .cases import BadCase, label, parse, read
 from .order import ByShare, InOrder
 
+PROBE = "probe"  # the only "op" of --suite host
+
 
 def _options(words):
     parser = argparse.ArgumentParser(
@@ -36,7 +38,8 @@ def _options(words):
     parser.add_argument("--case", metavar="TEXT",
                         help="time one call, such as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
     parser.add_argument("--suite", choices=("calls", "compiled", "host"), default="calls", help="compiled: kernels that "
-                        "torch.compile generates, with options of their own ('--suite compiled --help')")
+                        "torch.compile generates, with options of their own ('--suite compiled --help'); host: how fast this "
+                        "machine launches, in seconds, for 'centimani predict --host FILE'")
     return parser.parse_args(words)
 
 
@@ -50,7 +53,7 @@ def _among(text, known, what):
 
 def _cases(options, calls, dtypes):
     """The cases to measure, the selected ops, and the invalid cases of the file."""
-    ops = _among(options.ops, [*calls, "host"], "op")
+    ops = [options.ops] if options.ops == PROBE else _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
     listed, refused = read(options.cases, calls) if options.cases else (grids.cases(), [])
     chosen = [case for case in listed if case.op in ops]
@@ -112,10 +115,12 @@ def _report(harness, profile, total, host_failed):
 def _host(backend, profile, ops):
     """Host times: few, quick to measure, and more valuable than any row. Returns the reason if there are none."""
     from . import host
-    if "host" not in ops or not backend.queued or profile.host:
+    measure = {"host": host.measure, PROBE: host.probe}
+    asked = [name for name in measure if name in ops]
+    if not asked or not backend.queued or profile.host:
         return None
     try:
-        profile.set_host(host.measure(backend))
+        profile.set_host(measure[asked[0]](backend))
         profile.write()
         return None
     except Exception as error:  # the tables are still measured
@@ -169,8 +174,8 @@ def main(words):
     if suite == "compiled":
         from . import fused
         return fused.main(words)
-    if suite == "host":  # times of launches only
-        words = [*words, "--ops", "host"]
+    if suite == "host":
+        words = [*words, "--ops", PROBE]
     elif suite != "calls":
         sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled, host\n")
         return 2

@@ -9,6 +9,7 @@ from .calls_layers import OPTIMIZERS
 
 LENGTH = 80  # operators in a chain: their launches fit easily into the queue
 ROUNDS = 15
+PROBED = 200
 IMAGE, ROWS = (2, 8, 4, 4), (4, 16)
 
 
@@ -97,6 +98,18 @@ def _launch(backend):
             sleep(1)
         return ((time.perf_counter() - begin) / LENGTH,)
     return {"launch": _rounds(backend, one)[0]}
+
+
+def probe(backend):
+    """{"probe": seconds per tiny operator}: host times of steps follow it from machine to machine and from day to day."""
+    x = torch.ones(1, device=backend.device())
+
+    def one():
+        begin = time.perf_counter()
+        for _ in range(PROBED):
+            x.add_(1)
+        return ((time.perf_counter() - begin) / PROBED,)
+    return {"probe": _rounds(backend, one)[0]}
 
 
 def measure(backend):

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/fusing.h"
 #include "model/step/loading.h"
 #include "model/time/factors.h"
@@ -28,11 +29,22 @@ double cm__host_number(const cm_device *device, const cm_device *reference, cm_r
     return h ? h->time_s.value : 0;
 }
 
+/* Host times were fitted to steps on several days. They grow with the time of a tiny operator in the same process, which
+   `bench --suite host` measures; launches one after the other vary far more than steps do. */
+static cm__hosting probed(const cm__host_cost *probe, cm_runtime runtime)
+{
+    double slower = pow(probe->time_s.value / cm__time_factors.probe_time, cm__time_factors.probe_power);
+    bool   compiled = runtime == CM_RUNTIME_TORCH_COMPILE;
+    return (cm__hosting){slower, compiled ? cm__time_factors.compiled_host_error : cm__time_factors.probed_host_error};
+}
+
 /* Entries of one runtime were timed on one host. torch.compile and Megatron-LM are mostly eager PyTorch. */
 cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
                            const char *id)
 {
     cm_runtime           eager = runtime == CM_RUNTIME_TORCH_COMPILE ? CM_RUNTIME_TORCH_EAGER : runtime;
+    const cm__host_cost *probe = find(device, CM_RUNTIME_TORCH_EAGER, "probe");
+    if (probe && cm__is_pytorch(runtime)) return probed(probe, runtime);
     const cm__host_cost *own = find(device, eager, "step"), *h = own;
     if (!h && eager == CM_RUNTIME_MEGATRON) h = own = find(device, CM_RUNTIME_TORCH_EAGER, "step");
     if (!h) h = find(reference, eager == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : eager, "step");

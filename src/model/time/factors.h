@@ -62,6 +62,7 @@ typedef struct cm__factors {
     double operator_launches; /* kernel launches that the host time of an operator contains */
     /* log errors of host times: of the measured host, eagerly and under torch.compile, and of another */
     double host_error, compiled_host_error, unmeasured_host_error;
+    double probe_time, probe_power, probed_host_error; /* host.c */
     double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
