@@ -191,6 +191,8 @@ def main(words):
             return _list(_cases(options, CALLS, backend.dtypes)[0])
         if not backend.available():
             raise BadCase(f"this PyTorch sees no device '{backend.name}'")
+        if options.ops == PROBE and not backend.queued:
+            raise BadCase(f"--suite host times launches on a GPU; '{backend.name}' has none")
         backend.tries = options.tries
         if options.case:
             return _one(options, backend, CALLS)
