@@ -243,11 +243,15 @@ static double neighbours(const cm_graph *g, const cm_node *resize)
     return pow(each, cm__in(g, resize, 0)->rank - 2);
 }
 
-/* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. */
+/* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. The gradient of an
+   image that was made from rows of channels, or that becomes such rows, has channels last in networks of other images,
+   too. */
 static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     if (n == forward) return 0;
-    return neighbours(f->d->g, forward) * (f->d->nhwc ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
+    bool last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->inputs[0]) ||
+                cm__strides_channels_last(f->d->strides, n->inputs[0]);
+    return neighbours(f->d->g, forward) * (last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
 }
 
 /* Many indices add to the same few numbers, which all samples share. */

@@ -77,6 +77,16 @@ static void gradients_of_resized_images_are_added(void **state)
         4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add);
 }
 
+/* Rows of 3 channels that become an image of 4 x 4 have channels last, and so has the gradient of the grown image. */
+static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 16 3\nlinear 3 bias=off\ntranspose 0 2 1\nreshape 3 4 4\nupsample 2\n"
+                              "conv 1 1 bias=off\nflatten\nlinear 4\n";
+    double grown = 2 * 3 * 64, small = 2 * 3 * 16;
+    has(net, 2, false, "fused", 4 * (grown + small) + grown * cm__time_factors.atomic_add_nhwc);
+}
+
 /* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is written. Of 2 rows,
    the 40 look-ups of a sample wait for each other. */
 static void gradients_of_look_ups_are_added(void **state)
@@ -161,6 +171,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
+                                       cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),
                                        cmocka_unit_test(functions_overlap_with_traffic),
