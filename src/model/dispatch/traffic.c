@@ -243,11 +243,15 @@ static double neighbours(const cm_graph *g, const cm_node *resize)
     return pow(each, cm__in(g, resize, 0)->rank - 2);
 }
 
-/* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. */
+/* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. The gradient of an
+   image that was made from rows of channels, or that becomes such rows, has channels last in networks of other images,
+   too. */
 static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     if (n == forward) return 0;
-    return neighbours(f->d->g, forward) * (f->d->nhwc ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
+    bool last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->inputs[0]) ||
+                cm__strides_channels_last(f->d->strides, n->inputs[0]);
+    return neighbours(f->d->g, forward) * (last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
 }
 
 /* Many indices add to the same few numbers, which all samples share. */
@@ -280,8 +284,9 @@ static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *for
     return equal ? cm__time_factors.atomic_add_equal : cm__time_factors.atomic_add_contended;
 }
 
-/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first. Embeddings add up
-   in fp32. */
+/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first: the square of the
+   additions to each number, up to so much per addition, as those of few numbers wait for one another instead of being
+   tried at once. Embeddings add up in fp32. */
 static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
 {
     bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && n->op == CM_OP_GATHER_GRAD;
@@ -291,7 +296,8 @@ static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
     cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)),
             table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
     double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
-    return cm__poly_const(cm__time_factors.contended_bf16 * adds * adds);
+    double  at_once = cm__time_factors.contended_bf16 * adds * adds;
+    return cm__poly_const(fmin(at_once, cm__time_factors.contended_bf16_each * cm__poly_at(&given, 1)));
 }
 
 /* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have

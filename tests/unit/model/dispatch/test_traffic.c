@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_traffic.c - bytes that the kernels of a compiler move: a fused kernel of n elements moves 8 n bytes. */
-#include "dispatch_calls.h"
+#include "trace_calls.h"
 
 #include <math.h>
 #include "model/time/factors.h"
@@ -77,6 +77,16 @@ static void gradients_of_resized_images_are_added(void **state)
         4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add);
 }
 
+/* Rows of 3 channels that become an image of 4 x 4 have channels last, and so has the gradient of the grown image. */
+static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 16 3\nlinear 3 bias=off\ntranspose 0 2 1\nreshape 3 4 4\nupsample 2\n"
+                              "conv 1 1 bias=off\nflatten\nlinear 4\n";
+    double grown = 2 * 3 * 64, small = 2 * 3 * 16;
+    has(net, 2, false, "fused", 4 * (grown + small) + grown * cm__time_factors.atomic_add_nhwc);
+}
+
 /* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is written. Of 2 rows,
    the 40 look-ups of a sample wait for each other. */
 static void gradients_of_look_ups_are_added(void **state)
@@ -85,6 +95,34 @@ static void gradients_of_look_ups_are_added(void **state)
     has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused", 4 * 12 + counted(8) * 3 + 4 * 400);
     has("tokens x 40\nembed 2 4\nflatten\nlinear 2\n", 1, false, "fused",
         4 * 160 + counted(8) * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
+}
+
+/* A kernel of bytes that are mostly of bf16 (2.4 each with the access) is a copy of so many numbers. */
+static const char *copy_of(double bytes)
+{
+    static char call[128];
+    snprintf(call, sizeof call, "elementwise forward fused bf16 1,%lld", (long long)(bytes / (2 * counted(2)) + 0.5));
+    return call;
+}
+
+#define TABLE(rows, places)                                                                                            \
+    CAPTURE("[[1,0]," places "]", "[" places "]", "9",                                                                 \
+            TENSOR("[" rows ",3]", "fp32", "parameter") "," TENSOR("[3,4]", "fp32", "parameter") "," X("[" rows ",4]") \
+            "," TENSOR("[" places "]", "int64", "buffer") "," X("[" places ",4]") "," X("[[1,0],4]"),                  \
+            STEP("aten::mm", "[4,5]", "[6]", "") "," STEP("aten::index.Tensor", "[6,7]", "[8]", "") ","                \
+            STEP("aten::mm", "[2,8]", "[9]", ""))
+
+/* A table of 8 x 4 numbers gets 800 additions in bf16, 25 to each: they wait for one another. One of 1,000 x 4 numbers
+   gets 80,000, 20 to each: they are tried again as often as others come first. */
+static void additions_in_bf16_are_tried_again(void **state)
+{
+    (void)state;
+    double few = 800 * (counted(2) + cm__time_factors.atomic_add_contended) + 200 * counted(8) + 32 * counted(2);
+    double many = 80000 * (counted(2) + cm__time_factors.atomic_add_contended) + 20000 * counted(8) + 4000 * counted(2);
+    MAKES_BY(TORCH_COMPILE, TABLE("8", "200"), AMP_BF16, 2,
+             copy_of(few + 800 * cm__time_factors.contended_bf16_each));
+    MAKES_BY(TORCH_COMPILE, TABLE("1000", "20000"), AMP_BF16, 2,
+             copy_of(many + 20 * 20 * cm__time_factors.contended_bf16));
 }
 
 /* A GELU of 2 x 16 numbers of 4 bytes: 8 FLOP each take the time of so many bytes, and overlap with the traffic. */
@@ -133,7 +171,9 @@ int main(void)
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
+                                       cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
+                                       cmocka_unit_test(additions_in_bf16_are_tried_again),
                                        cmocka_unit_test(functions_overlap_with_traffic),
                                        cmocka_unit_test(lanes_beyond_a_row_draw_numbers),
                                        cmocka_unit_test(calls_have_the_type_of_most_bytes)};
