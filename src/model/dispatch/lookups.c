@@ -182,6 +182,20 @@ static bool rows_of_tables(cm__dispatch *d, int32_t node, const cm_node *forward
     return true;
 }
 
+/* A single index of the first dimension copies contiguous rows of whole vectors by the kernel of index_select(); a thread
+   reads each number of other rows, and of rows that several indices select. */
+static const char *indexed_kernel(cm__dispatch *d, const cm_node *forward, cm__pass pass, int32_t axis)
+{
+    const cm_tensor *table = cm__in(d->g, forward, 0);
+    if (axis) return "index:col";
+    if (pass != CM__PASS_FORWARD) return "index";
+    if (!cm__strides_in_rows(d->strides, forward->inputs[0])) return "gather";
+    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, "", table->dtype, false);
+    double         width = cm__dtype_bytes(c.dtype);
+    for (int32_t i = 1; i < table->rank; i++) width *= (double)cm__strides_size(table->dims[i]);
+    return fmod(width, VECTOR_BYTES) != 0 ? "index" : "select";
+}
+
 static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1),
@@ -192,11 +206,8 @@ static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__p
     if (count > 1 && y->rank >= after)
         look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_product(y->dims, y->rank - after),
                       cm__poly_product(table->dims, count), cm__poly_product(table->dims + count, after));
-    else if (!rows_of_tables(d, node, forward, pass, axis)) {
-        /* the kernel that copies whole rows needs them to be contiguous: otherwise one thread reads each element */
-        bool apart = !axis && pass == CM__PASS_FORWARD && !cm__strides_in_rows(d->strides, forward->inputs[0]);
-        look_up_rows(d, node, forward, pass, axis ? "index:col" : apart ? "gather" : "index", axis);
-    }
+    else if (!rows_of_tables(d, node, forward, pass, axis))
+        look_up_rows(d, node, forward, pass, indexed_kernel(d, forward, pass, axis), axis);
 }
 
 /* Rows of a table, slices of a tensor along an axis, or one element for each index. */

@@ -395,12 +395,26 @@ static double indexed_time(const cm__limits *l, const cm__call *c)
     return numbers * cm__time_factors.index_read_cycles / (l->cores * l->clock_hz);
 }
 
+#define VECTOR_BYTES 16. /* that a thread copies at once */
+#define ROW_THREADS 256. /* of a block, at most */
+
+/* Rows of whole vectors are copied by a block for each index and 4 KiB (vectorized_gather_kernel in
+   ATen/native/cuda/IndexKernelUtils.cu), which start one after another, however short a row is. */
+static double copied_rows_time(const cm__limits *l, const cm__call *c)
+{
+    double row_bytes = cm__size(c, CM__EMBEDDING_WIDTH) * cm__call_element(c, 0);
+    bool   whole = !*c->variant || strcmp(c->variant, "select") == 0;
+    if (!whole || fmod(row_bytes, VECTOR_BYTES) != 0) return 0;
+    double blocks = cm__size(c, CM__EMBEDDING_TOKENS) * ceil(row_bytes / (VECTOR_BYTES * ROW_THREADS));
+    return blocks * cm__time_factors.block_cycles / l->clock_hz;
+}
+
 double cm__least_time(const cm__limits *l, const cm__call *c)
 {
     static double (*const rules[CM__CALLS])(const cm__limits *l, const cm__call *c) = {
         [CM__CALL_GROUP_NORM] = cm__group_norm_time, [CM__CALL_LAYER_NORM] = cm__layer_norm_time,
         [CM__CALL_REDUCE] = scan_time,           [CM__CALL_GEMM] = batched_time,
-        [CM__CALL_ELEMENTWISE] = elementwise_time,
+        [CM__CALL_ELEMENTWISE] = elementwise_time, [CM__CALL_EMBEDDING] = copied_rows_time,
     };
     if (c->op == CM__CALL_ATTENTION && l->clock_hz > 0) return attention_time(l, c);
     if (c->op == CM__CALL_EMBEDDING && c->pass == CM__PASS_BACKWARD && l->clock_hz > 0) return look_up_time(l, c);

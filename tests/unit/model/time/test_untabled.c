@@ -378,6 +378,29 @@ static void columns_by_index(void **state)
     near(cm__least_time(&h200, &low), 253e-6, 0.05);
 }
 
+/* Recorded in steps on an H200: rows of 16 to 288 bytes by x[index] and by the gradient of index_add(). A row of 8 KiB takes
+   two blocks; rows of 12 bytes have another kernel. */
+static void copied_rows(void **state)
+{
+    static const struct {
+        const char *call;
+        double      measured_s;
+    } steps[] = {{"embedding forward select fp32 113280,1920,4", 69.4e-6}, {"embedding forward select fp32 113280,1920,72", 69.6e-6},
+                 {"embedding forward - fp32 409600,200000,48", 248e-6}, {"embedding forward select fp32 4915200,262144,64", 2956e-6}};
+    cm__limits h200 = limits;
+    cm__call   one = call_of("embedding forward select fp32 65536,64,1024"),
+             two = call_of("embedding forward select fp32 65536,64,2048"),
+             odd = call_of("embedding forward select fp32 65536,64,3");
+    (void)state;
+    h200.cores = 132, h200.clock_hz = 1.83e9;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        cm__call c = call_of(steps[i].call);
+        near(cm__least_time(&h200, &c), steps[i].measured_s, 0.03);
+    }
+    near(cm__least_time(&h200, &two), 2 * cm__least_time(&h200, &one), 1e-9);
+    assert_true(cm__least_time(&h200, &odd) == 0);
+}
+
 /* Measured on an H200: 8 products of 64 x 64 x 67,584 in tf32 take 666 us in a step, and in bf16 94.7 us alone. */
 static void batched_products_of_long_rows(void **state)
 {
@@ -496,7 +519,7 @@ int main(void)
         cmocka_unit_test(gradients_of_many_rows_start_many_blocks), cmocka_unit_test(scans_of_short_rows),
         cmocka_unit_test(factors_and_triangular_systems),
         cmocka_unit_test(reductions_of_short_rows), cmocka_unit_test(interpolated_signals),
-        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(columns_by_index), cmocka_unit_test(one_index_for_each_row), cmocka_unit_test(batched_products_of_long_rows),
+        cmocka_unit_test(gradients_of_few_equal_indices), cmocka_unit_test(columns_by_index), cmocka_unit_test(copied_rows), cmocka_unit_test(one_index_for_each_row), cmocka_unit_test(batched_products_of_long_rows),
         cmocka_unit_test(many_small_products),
         cmocka_unit_test(attention_of_many_heads),
         cmocka_unit_test(memory_delivers_the_operands),
