@@ -102,6 +102,7 @@ const cm__field cm__fields[] = {
     FLAG(scaled, BIT(GEMMA)),
     FLAG(softcap, BIT(GEMMA)),
     FLAG(shared_gate, MOE),
+    FLAG(expert_loop, MOE),
     FLAG(gated, BIT(T5) | BIT(DINOV2) | BIT(HYBRID)),
     FLAG(state_norm, BIT(HYBRID)),
     FLAG(state_bias, BIT(HYBRID)),
@@ -276,6 +277,8 @@ static void check_widths(cm__ctx *ctx, const cm__transformer *t, bool own_head_d
     if (t->top_k > t->experts)
         cm__fail(ctx, CM_ERR_ARGUMENT, "top_k %lld is more than %lld experts", (long long)t->top_k,
                  (long long)t->experts);
+    if (t->expert_loop && (!t->gated || t->mlp_bias || t->clamped))
+        cm__fail(ctx, CM_ERR_ARGUMENT, "expert_loop is for experts with a gate and without biases, as GraniteMoe's");
     int64_t rotated = cm__rotated_width(t);
     if (t->position == CM__POSITION_ROTARY && (rotated < 2 || rotated % 2))
         cm__fail(ctx, CM_ERR_ARGUMENT, "%lld rotated dimensions of a head: an even number, 2 or more, is needed",

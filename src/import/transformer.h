@@ -62,6 +62,7 @@ typedef struct cm__transformer {
     int64_t scaled;         /* embeddings are multiplied by sqrt(hidden) */
     int64_t softcap;        /* logits pass through c tanh(x / c) */
     int64_t shared_gate;    /* a sigmoid gate weighs the shared experts */
+    int64_t expert_loop;    /* each expert's product is a call of its own, with its part of the stacked weights */
     int64_t clamped;        /* the products before a gated activation of experts are clamped */
     int64_t tied, gated, causal, pre_norm, parallel, qkv_bias, out_bias, mlp_bias;
     double  rotary;         /* fraction of a head's dimensions that is rotated */

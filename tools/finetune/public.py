@@ -197,8 +197,14 @@ def of_time(row, words):
     return [w.replace(",dtype=fp32", "") for w in words] if precision_of(row) == "fp16" else words
 
 
+def model_of(row):
+    """GraniteMoeParallelExperts, up to transformers 4, calls one product for each expert; ScatterMoE's kernels take its place."""
+    looped = "granite" in row["model"] and "scattermoe" not in row["kernels"]
+    return MODELS[row["model"]] + (",expert_loop=1" if looped else "")
+
+
 def asked(program, command, row, words):
-    run = subprocess.run([program, command, MODELS[row["model"]], *words, "--json"], capture_output=True, text=True,
+    run = subprocess.run([program, command, model_of(row), *words, "--json"], capture_output=True, text=True,
                          check=False)
     return json.loads(run.stdout) if run.stdout.startswith("{") else {"error": run.stderr.strip()[-200:]}
 

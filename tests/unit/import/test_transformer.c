@@ -161,6 +161,47 @@ static void experts_work_on_their_share(void **state)
     assert_true(matrix_flop(t, 4) == 4 * (L * layer + 2 * S * h * V));
 }
 
+static int32_t nodes_of(const cm_graph *g, int op, cm_phase phase)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) count += g->nodes[i].op == op && g->nodes[i].phase == phase;
+    return count;
+}
+
+/* Experts one by one: the same products and parameters; two of the three weights are one. The gradient of each part of a
+   stack is a filled stack, all but the first of which are added. */
+static void looped_experts_fill_whole_stacks(void **state)
+{
+    (void)state;
+    cm__transformer t = small(CM__MIXTRAL);
+    double          batched = matrix_flop(t, 3);
+    cm_totals       together, apart;
+    cm_graph       *g = build(t), *step = NULL;
+    cm_graph_totals(g, 1, &together);
+    cm_graph_free(g);
+    t.expert_loop = 1;
+    assert_true(matrix_flop(t, 3) == batched);
+    g = build(t);
+    cm_graph_totals(g, 1, &apart);
+    assert_true(apart.parameters == together.parameters);
+    assert_int_equal(nodes_of(g, CM_OP_SPLIT, CM_FORWARD), 2 * 2);
+    cm_train_options o = {.precision = CM_PRECISION_FP32};
+    cm_diag          diag;
+    assert_int_equal(cm_graph_train(g, &o, &step, &diag), CM_OK);
+    int32_t stacks = 0, sums = 0, with = (int32_t)t.experts * 2 * 2;
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node   *n = &step->nodes[i];
+        const cm_tensor *y = n->n_outputs ? cm__t(step, n->outputs[0]) : NULL;
+        bool             stack = n->phase == CM_BACKWARD && y && y->rank == 3 && cm__dim_is(y->dims[0], t.experts);
+        if (stack && n->op == CM_OP_SLICE_GRAD && cm__t(step, n->inputs[0])->rank == 2) stacks++;
+        if (stack && n->op == CM_OP_ADD && y->dims[1].fixed && !y->dims[1].per_batch) sums++;
+    }
+    assert_int_equal(stacks, with);
+    assert_int_equal(sums, with - 2 * 2);
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 static void experts_round_up(void **state)
 {
     (void)state;
@@ -232,7 +273,9 @@ static void names_of_nodes_and_parameters_are_unique(void **state)
 {
     (void)state;
     for (int family = 0; family < CM__FAMILIES; family++) {
-        cm_graph *g = build(small((cm__family)family));
+        cm__transformer t = small((cm__family)family);
+        t.expert_loop = family == CM__MIXTRAL;
+        cm_graph *g = build(t);
         cm__map   nodes, tensors;
         cm__map_init(&nodes, g->ctx);
         cm__map_init(&tensors, g->ctx);
@@ -354,6 +397,16 @@ static void too_many_parameters_are_refused(void **state)
     assert_non_null(strstr(diag.reason, "parameters"));
 }
 
+static void loops_over_experts_with_biases_are_refused(void **state)
+{
+    (void)state;
+    cm_diag         diag;
+    cm__transformer t = small(CM__GPT_OSS);
+    t.expert_loop = 1;
+    assert_int_equal(complete(t, &diag), CM_ERR_ARGUMENT);
+    assert_non_null(strstr(diag.reason, "expert_loop"));
+}
+
 static void odd_rotations_are_refused(void **state)
 {
     (void)state;
@@ -376,6 +429,7 @@ int main(void)
         cmocka_unit_test(bert_flop_has_the_transform),
         cmocka_unit_test(grouped_queries_save_projections),
         cmocka_unit_test(experts_work_on_their_share),
+        cmocka_unit_test(looped_experts_fill_whole_stacks),
         cmocka_unit_test(experts_round_up),
         cmocka_unit_test(t5_flop),
         cmocka_unit_test(vit_flop),
@@ -388,6 +442,7 @@ int main(void)
         cmocka_unit_test(every_field_is_found_by_its_name),
         cmocka_unit_test(too_many_parameters_are_refused),
         cmocka_unit_test(odd_rotations_are_refused),
+        cmocka_unit_test(loops_over_experts_with_biases_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
