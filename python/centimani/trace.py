@@ -251,6 +251,8 @@ class Recorder(TorchDispatchMode):
     def _read(self, t: Any) -> int:
         if not isinstance(t, torch.Tensor):
             return -1
+        if self.values is not None and self.values.meets(t):
+            return self.tensors.add(t, "constant", fresh=True)
         known = self.tensors.find(t)
         if known in self.unfollowed and torch.is_grad_enabled() and not t.requires_grad:
             return self._detached(t, known)

@@ -63,6 +63,11 @@ def _address(t: torch.Tensor) -> int:
     return t.storage().data_ptr() if not hasattr(t, "untyped_storage") else t.untyped_storage().data_ptr()
 
 
+def _is_scripted(t: torch.Tensor) -> bool:
+    """Scripted functions make real tensors, such as a length computed from sizes, where all others have no contents."""
+    return type(t) is torch.Tensor and t.device.type == "cpu" and t.dim() == 0 and not t.requires_grad
+
+
 def _checks(name: str, args: Any) -> bool:
     """Inside operators, PyTorch compares one truth value with true to find an error: istft, a window that leaves gaps."""
     return name == "aten::equal" and all(t.dtype == torch.bool and t.dim() == 0 for t in args[:2])
@@ -88,6 +93,7 @@ class Values:
 
     def __init__(self) -> None:
         self.known: Dict[int, Tuple[Any, Value]] = {}
+        self.scripted: Dict[int, torch.Tensor] = {}  # held, so that no other tensor gets their memory and is taken for them
         self.functions_that_check = 0  # how many functions that check values are running now
 
     @contextmanager
@@ -101,7 +107,20 @@ class Values:
 
     def find(self, t: torch.Tensor) -> Optional[Value]:
         entry = self.known.get(id(t))
-        return entry[1] if entry and entry[0]() is t and entry[1].memory.valid else None
+        if entry and entry[0]() is t:
+            return entry[1] if entry[1].memory.valid else None
+        if not _is_scripted(t):
+            return None
+        with _real():
+            self.add(t, Value(t.clone(), Memory()))
+        return self.known[id(t)][1]
+
+    def meets(self, t: torch.Tensor) -> bool:
+        """True: a tensor of a scripted function that no operator has read yet. It may lie where a released one lay."""
+        if not _is_scripted(t) or id(t) in self.scripted:
+            return False
+        self.scripted[id(t)] = t
+        return True
 
     def add(self, t: torch.Tensor, value: Value) -> None:
         self.known[id(t)] = (weakref.ref(t), value)

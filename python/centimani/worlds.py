@@ -124,10 +124,17 @@ class MetaWorld:
         return _empty(t, shape, dtype, "meta")
 
 
+PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::convolution")
+
+
 class FakeRecorder(Recorder):
     def run(self, func, args, kwargs):
-        """PyTorch multiplies groups of rows in all types, but knows the shape of the result in bf16 only."""
-        if str(func._schema.name) != "aten::_grouped_mm" or args[0].dtype == torch.bfloat16:
+        """Fake tensors multiply operands of several types, which devices refuse. And PyTorch multiplies groups of rows in
+        all types, but knows the shape of the result in bf16 only."""
+        name = str(func._schema.name) if hasattr(func, "_schema") else ""
+        if name in PRODUCTS and len({a.dtype for a in args if isinstance(a, torch.Tensor)}) > 1:
+            raise RuntimeError(f"{name} of operands of several types")
+        if name != "aten::_grouped_mm" or args[0].dtype == torch.bfloat16:
             return super().run(func, args, kwargs)
         with self.suspended():
             y = func(*(a.to(torch.bfloat16) for a in args[:2]), *args[2:], **kwargs)

@@ -88,6 +88,11 @@ def flop(trace, batch):
     return graph_of(trace, "--batch", str(batch))["forward_flop"]
 
 
+@torch.jit.script
+def span_of(x: torch.Tensor, most: int):
+    return torch.tensor(min(x.size(-2), most))
+
+
 class Captures(unittest.TestCase):
     def test_a_step_has_all_its_phases(self):
         t = centimani.capture(Small(), images(), optimizer="momentum", loss="cross-entropy")
@@ -343,6 +348,21 @@ class Captures(unittest.TestCase):
         t = centimani.capture(Experts(), torch.zeros(8, 16))
         self.assertIn("aten::_grouped_mm", t.operators("forward"))
         self.assertEqual(t.operators("backward").count("aten::_grouped_mm"), 1)  # the rows are inputs, without a gradient
+
+    def test_scripted_functions_compute_lengths(self):
+        class Near(nn.Module):  # as DeBERTa's attention: each layer computes its span anew
+            def __init__(self):
+                super().__init__()
+                self.place, self.layers = nn.Parameter(torch.zeros(32, 8)), nn.ModuleList(nn.Linear(8, 8) for _ in range(3))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    span = span_of(x, 16)
+                    x = layer(x) @ self.place[16 - span:16 + span].t() @ self.place[16 - span:16 + span]
+                return x
+
+        t = centimani.capture(Near(), torch.zeros(2, 5, 8), loss="mse")
+        self.assertIn([10, 8], [row["dims"] for row in t.content["tensors"]])  # twice the 5 places
 
     def test_packed_sequences_are_as_long_as_the_longest(self):
         class Reader(nn.Module):
