@@ -149,7 +149,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     sparsity: pruned fraction of dense layers' weights, unstructured (0.8) or two of every four (2:4)
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
+        FILE of 'bench --suite host'; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     steps_per_call: steps per host call, on devices that run whole graphs (default 1)
     ops: list every kernel call with its time
@@ -497,7 +498,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     mode: training (default) or inference: forward pass only, no loss
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
+        FILE of 'bench --suite host'; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     objective: throughput (default), price, energy, time or cost
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
@@ -806,7 +808,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
+        FILE of 'bench --suite host'; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     versus: compare with another device
     full: add memory, plan, timeline, batch sizes and sources, as the HTML pages show them; needs --json
