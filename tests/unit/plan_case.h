@@ -72,4 +72,11 @@ static inline cm_prediction_info predicted(const cm_graph *step, const cm_device
     return i;
 }
 
+/* A search of plans for 16 samples on four devices with Megatron-LM in fp16. */
+static inline cm_search_options on_four_devices(const cm_fabric *f)
+{
+    return (cm_search_options){.devices = 4, .global_batch = 16, .runtime = CM_RUNTIME_MEGATRON, .fabric = f,
+                               .train = {.precision = CM_PRECISION_FP16, .master = true}};
+}
+
 #endif

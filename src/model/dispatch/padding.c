@@ -19,6 +19,7 @@
 #include "model/dispatch/rules.h"
 
 #include <math.h>
+#include "model/time/factors.h"
 
 /* A type whose products Inductor pads: numbers in 16 bytes, and bytes of a number. */
 typedef struct padding {
@@ -26,13 +27,7 @@ typedef struct padding {
     double  bytes;
 } padding;
 
-#define ROWS 16384      /* of the batch; what is padded is decided for so many, since calls are made for all batch sizes */
-#define SMALLEST_ODD 5e8 /* multiplications of a product that is worth padding, if a dimension is odd; and if it is even */
-#define SMALLEST_EVEN 2e9
-#define THINNEST 64     /* its smallest dimension: thinner ones were not tried, and are bound by traffic */
-#define STRIDED 1024    /* rows from this length on are aligned in memory (padding_stride_threshold of Inductor) */
-#define TRANSPOSED 700  /* columns of a product for which an operand of odd rows is transposed into padded ones */
-#define COPIED 350      /* the same, if the copy does not transpose: 256 are not copied, 768 are (lists m and n) */
+#define STRIDED 1024 /* rows from this length on are aligned in memory (padding_stride_threshold of Inductor) */
 
 static bool is_batched(cm_poly length) { return cm__poly_at(&length, 1) != cm__poly_at(&length, 2); }
 static bool is_odd(cm_poly length) { return !is_batched(length) && (int64_t)cm__poly_at(&length, 1) % 2 != 0; }
@@ -43,19 +38,21 @@ static bool is_unaligned(cm_poly length, const padding *type)
     return !is_batched(length) && (int64_t)cm__poly_at(&length, 1) % type->aligned != 0;
 }
 
-/* Stacks of products, as in attention, were not tried; recorded steps do not pad them. */
-static bool is_tried(const cm_poly sizes[CM__GEMM_SIZES])
+/* Whether a product is large enough to be padded. Calls are made for all batch sizes at once, so this is decided for one
+   number of rows. Stacks of products, as in attention, were not measured; recorded steps do not pad them. */
+static bool is_large(const cm_poly sizes[CM__GEMM_SIZES])
 {
     double all = 1, thinnest = INFINITY;
     bool   odd = false;
     for (int i = CM__GEMM_M; i < CM__GEMM_SIZES; i++) {
-        double length = is_batched(sizes[i]) ? ROWS : cm__poly_at(&sizes[i], 1);
+        double length = is_batched(sizes[i]) ? cm__time_factors.padded_rows : cm__poly_at(&sizes[i], 1);
         all *= length;
         thinnest = fmin(thinnest, length);
         odd |= is_odd(sizes[i]);
     }
     bool single = !is_batched(sizes[CM__GEMM_BATCH]) && cm__poly_at(&sizes[CM__GEMM_BATCH], 1) == 1;
-    return single && thinnest >= THINNEST && all >= (odd ? SMALLEST_ODD : SMALLEST_EVEN);
+    double least = odd ? cm__time_factors.padded_odd : cm__time_factors.padded_even;
+    return single && thinnest >= cm__time_factors.padded_thinnest && all >= least;
 }
 
 static void round_up(cm_poly *length, const padding *type)
@@ -108,7 +105,8 @@ static void pad_weights(cm__dispatch *d, int32_t node, cm_poly sizes[CM__GEMM_SI
     bool           inside = is_made_inside(d, n->inputs[0]), strided = inside && cm__poly_at(m, 1) >= STRIDED;
     if (is_unaligned(sizes[CM__GEMM_N], type) && n->n_inputs > 1 && inside && is_made_inside(d, n->inputs[1]))
         pad_result(d, node, sizes, type);
-    bool transposed = !strided && is_odd(*m) && cm__poly_at(&sizes[CM__GEMM_N], 1) >= TRANSPOSED;
+    bool wide = cm__poly_at(&sizes[CM__GEMM_N], 1) >= cm__time_factors.padded_transposed;
+    bool transposed = !strided && is_odd(*m) && wide;
     if (!is_unaligned(*m, type) || (!strided && !transposed)) return;
     if (transposed) copy(d, node, sizes[CM__GEMM_K], *m, type);
     round_up(m, type);
@@ -116,7 +114,7 @@ static void pad_weights(cm__dispatch *d, int32_t node, cm_poly sizes[CM__GEMM_SI
 
 static bool pads_inner(const cm__dispatch *d, const cm_node *n, const cm_poly sizes[CM__GEMM_SIZES], const padding *type)
 {
-    bool copied = is_odd(sizes[CM__GEMM_K]) && cm__poly_at(&sizes[CM__GEMM_N], 1) >= COPIED;
+    bool copied = is_odd(sizes[CM__GEMM_K]) && cm__poly_at(&sizes[CM__GEMM_N], 1) >= cm__time_factors.padded_copied;
     return is_unaligned(sizes[CM__GEMM_K], type) && (copied || is_made_inside(d, n->inputs[0]));
 }
 
@@ -125,7 +123,7 @@ void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtyp
     static const padding narrow = {8, 2}, wide = {4, 4};
     const padding       *type = dtype == CM_BF16 || dtype == CM_FP16 ? &narrow : &wide;
     const cm_node       *n = cm__node(d, node);
-    if (!cm__is_compiled(d, n) || (dtype == CM_FP32 && !d->tf32) || cm_dtype_size(dtype) < 2 || !is_tried(sizes)) return;
+    if (!cm__is_compiled(d, n) || (dtype == CM_FP32 && !d->tf32) || cm_dtype_size(dtype) < 2 || !is_large(sizes)) return;
     if (*variant == 't') {
         pad_weights(d, node, sizes, type);
         return;

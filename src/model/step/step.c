@@ -115,6 +115,16 @@ static double gap_of(const cm_device *device, const cm_device *reference, cm_run
     return gap > 0 ? gap : cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "gap");
 }
 
+static double host_time_of(cm__ctx *ctx, const cm_graph *graph, const cm_device *device, const cm_device *reference,
+                           cm_runtime asked, const cm__dispatch *calls, const cm__common *common)
+{
+    cm_runtime runtime = cm_runtime_base(asked);
+    if (runtime != asked) return cm__host_time_graphs(ctx, device, reference, graph, runtime);
+    if (runtime == CM_RUNTIME_TORCH_COMPILE)
+        return cm__host_time_compiled(ctx, device, reference, graph, calls->generated);
+    return cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
+}
+
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *o, const cm__common *common)
 {
@@ -126,10 +136,6 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm__dispatch    *calls =
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
-    double           host_s = graphs ? cm__host_time_graphs(ctx, device, reference, graph, runtime)
-                              : runtime == CM_RUNTIME_TORCH_COMPILE
-                                  ? cm__host_time_compiled(ctx, device, reference, graph, calls->generated)
-                                  : cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
     double         slower = hosting.slower * scale_of(&device->calibration.host);
     cm__step_model m = {
@@ -144,7 +150,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
         .runtime = runtime,
         .matrix_flop = cm__facts_of(graph).matrix_flop,
-        .host_s = host_s * slower,
+        .host_s = host_time_of(ctx, graph, device, reference, o->runtime, calls, common) * slower,
         .host_launch_s = launches_more(runtime) && !graphs
                              ? cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "launch") * slower
                              : 0,

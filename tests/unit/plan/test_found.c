@@ -11,8 +11,7 @@ static void same(void **state)
     cm_device *d = a100();
     cm_fabric *f = fabric_of(d);
     cm_graph  *forward = loaded(GPT);
-    cm_search_options o = {.devices = 4, .global_batch = 16, .runtime = CM_RUNTIME_MEGATRON, .fabric = f,
-                           .train = {.precision = CM_PRECISION_FP16, .master = true}};
+    cm_search_options o = on_four_devices(f);
     cm_plan     plan = {.devices = 4, .tp = 2, .cp = 1, .ep = 1, .pp = 1, .dp = 2, .interleave = 1, .micro_batch = 4,
                         .accumulate = 2, .global_batch = 16};
     cm__finding finding = {.ctx = ctx, .o = &o, .forward = forward, .device = d, .m = cm__model_for(ctx, forward, d, &o, NULL),

@@ -13,8 +13,7 @@ static void same(void **state)
     cm_device *d = a100();
     cm_fabric *f = fabric_of(d);
     cm_graph  *forward = loaded(GPT);
-    cm_search_options o = {.devices = 4, .global_batch = 16, .runtime = CM_RUNTIME_MEGATRON, .fabric = f,
-                           .train = {.precision = CM_PRECISION_FP16, .master = true}};
+    cm_search_options o = on_four_devices(f);
     cm__model  *m = cm__model_for(ctx, forward, d, &o, cm__plan_shared_new(ctx));
     cm__finding finding = {.ctx = ctx, .o = &o, .forward = forward, .device = d, .m = m, .iterations = 1, .usd_s = 3,
                            .watts = 5};

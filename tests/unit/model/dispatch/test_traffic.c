@@ -155,7 +155,7 @@ static void calls_have_the_type_of_most_bytes(void **state)
     cm__ctx_free(ctx);
 }
 
-/* A softmax of 4 x 96 numbers with dropout reads them, writes probabilities, what is left of them and a mask of one byte.
+/* A softmax of 4 x 96 numbers with dropout reads them, and writes the probabilities, those that dropout keeps, and a mask of one byte each.
    A row of 96 takes 128 lanes, each of which draws a random number. */
 static void lanes_beyond_a_row_draw_numbers(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_generated.c - generated kernels of 16-bit numbers are looked up by counted bytes and move their own. */
+/* test_generated.c - a generated kernel is looked up by the bytes it counts, and limited by the bytes it moves. */
 #include <math.h>
 #include "time_device.h"
 #include "model/time/factors.h"
