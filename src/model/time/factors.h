@@ -19,6 +19,7 @@ typedef struct cm__factors {
     double vector_cycles, vector_cycles_across, apart_norm_cycles;
     double small_product_cycles, small_product_cycles_low, row_cycles, row_cycles_variance;
     double adaptive_cycles, adaptive_cycles_cached, column_cycles, unfold_cycles, shuffle_cycles;
+    double sample_channels, samples_most; /* places.c */
     double sample_cycles, sample_loop_cycles, sample_add_cycles, sample_add_cycles_low, sample_add_loop_cycles,
         sample_add_loop_cycles_low;
     double pool3d_cycles, pool3d_cycles_average, pool3d_cycles_maximum, pool3d_window_cycles, pool3d_window_cycles_add;

@@ -6,9 +6,6 @@
 #include <string.h>
 #include "model/time/factors.h"
 
-#define PLACE_CHANNELS 2.5 /* as many channels take as long as reading a place and computing its neighbours */
-#define PLACES_MOST 4      /* for each pixel: more of them add to the same pixels, and wait for each other */
-
 /* Bilinear samples of images at places that lie next to each other as the results do, as those of warps and transforms
    (grid_sampler_2d_kernel in ATen/native/cuda/GridSampler.cu): a thread for each place loops over channels. Tables have
    places at random, which neither caches nor neighbours share. */
@@ -16,18 +13,19 @@ double cm__samples_time(const cm__limits *l, const cm__call *c)
 {
     const cm__factors *f = &cm__time_factors;
     double places = cm__size(c, CM__RESIZE_OUT_H) * cm__size(c, CM__RESIZE_OUT_W);
-    double threads = cm__size(c, CM__RESIZE_N) * places, channels = cm__size(c, CM__RESIZE_C) + PLACE_CHANNELS;
+    double threads = cm__size(c, CM__RESIZE_N) * places, channels = cm__size(c, CM__RESIZE_C) + f->sample_channels;
     bool   adds = c->pass == CM__PASS_BACKWARD, low = adds && cm__call_element(c, 0) < 4;
     double cycles = low ? f->sample_add_cycles_low : adds ? f->sample_add_cycles : f->sample_cycles;
     double loop = low ? f->sample_add_loop_cycles_low : adds ? f->sample_add_loop_cycles : f->sample_loop_cycles;
     return l->floor_s + channels * fmax(loop, threads * cycles / l->cores) / l->clock_hz;
 }
 
+/* More places add to each pixel than find it free, so that additions wait for each other. */
 bool cm__samples_wait(const cm__call *c)
 {
     double places = cm__size(c, CM__RESIZE_OUT_H) * cm__size(c, CM__RESIZE_OUT_W);
     double pixels = cm__size(c, CM__RESIZE_H) * cm__size(c, CM__RESIZE_W);
-    return c->pass == CM__PASS_BACKWARD && places > PLACES_MOST * pixels;
+    return c->pass == CM__PASS_BACKWARD && places > cm__time_factors.samples_most * pixels;
 }
 
 /* The columns of a deformed convolution: a thread for each channel and place copies a window (deformable_im2col_kernel). */
