@@ -306,7 +306,7 @@ def dictated_frames():
 
 
 def mixed_sensors():
-    """Machines with 32 sensors: dense layers along time and along sensors in turn tell 96 points from 512."""
+    """Machines with 32 sensors: dense layers along time and along sensors in turn predict 96 points from 512."""
     class Layer(nn.Module):
         def __init__(self, seq, sensors, inner):
             super().__init__()
@@ -335,7 +335,7 @@ def mixed_sensors():
 
 
 def metered_power():
-    """Power of a house for a day: a recurrent net reads a week of hours, a second one tells quantiles."""
+    """Power of a house for a day: a recurrent net reads a week of hours, a second one predicts quantiles."""
     class Net(nn.Module):
         def __init__(self, known=12, c=256, ahead=24, parts=9):
             super().__init__()

@@ -173,7 +173,7 @@ def waves_of(t, width):
 
 
 def straight_latents():
-    """Pictures of a class from noise: a transformer on latents of 32 by 32 tells the speed of a straight path."""
+    """Pictures of a class from noise: a transformer on latents of 32 by 32 predicts the speed of a straight path."""
     class Net(nn.Module):
         def __init__(self, c=768, heads=12, depth=12, channels=4, side=32, patch=2, classes=1000):
             super().__init__()
