@@ -51,10 +51,15 @@ def next_song():
 
 
 def between(b, nodes, edges, steps=(1, 2, 5)):
-    """Both ends of the edges of b graphs, counted through, of 32 bits so that they stay what they are."""
-    at, graph = torch.arange(edges), torch.arange(b).unsqueeze(1) * nodes
+    """Both ends of the edges of b graphs, of 32 bits so that they stay valid places."""
+    at = torch.arange(edges)
     step = torch.tensor(steps)[at // nodes % len(steps)]
-    return ((graph + at % nodes).flatten().int(), (graph + (at + step) % nodes).flatten().int())
+    return (at % nodes).int().repeat(b, 1), ((at + step) % nodes).int().repeat(b, 1)
+
+
+def joined(ends, nodes):
+    """Places in the nodes of all graphs of a batch."""
+    return (ends.long() + torch.arange(len(ends), device=ends.device).unsqueeze(1) * nodes).flatten()
 
 
 def bonded_atoms():
@@ -83,6 +88,7 @@ def bonded_atoms():
         def forward(self, atoms, more, source, target, bonds):
             b, n = atoms.shape
             x, whole = (self.atom(atoms) + self.more(more)).flatten(0, 1), self.whole.expand(b, -1)
+            source, target = joined(source, n), joined(target, n)
             for f in self.body:
                 x, whole = f(x, whole, source, target, bonds.flatten(0, 1), b)
             return self.out(x.unflatten(0, (b, n)).mean(1) + whole)
@@ -120,7 +126,7 @@ def weighed_roads():
 
         def forward(self, speeds, roads, source, target):
             b, n, _ = speeds.shape
-            x, source, target = self.enter(speeds).flatten(0, 1), source.long(), target.long()
+            x, source, target = self.enter(speeds).flatten(0, 1), joined(source, n), joined(target, n)
             for f in self.body:
                 x = f(x, source, target, roads.flatten(0, 1))
             return self.out(x).unflatten(0, (b, n))
@@ -154,6 +160,7 @@ def filtered_distances():
         def forward(self, atoms, places, source, target):
             b, n = atoms.shape
             x, places = self.atom(atoms).flatten(0, 1), places.flatten(0, 1)
+            source, target = joined(source, n), joined(target, n)
             apart = (places[source] - places[target]).square().sum(-1, keepdim=True).add(1e-8).sqrt()
             waves = torch.exp(-10 * (apart - self.middle) ** 2)
             edge = 0.5 * (torch.cos(apart * torch.pi / self.far) + 1) * (apart < self.far)
