@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""zoo_compiled.py - networks of Hugging Face transformers drawn for torch.compile, in the order of the draw. See zoo.py."""
+"""zoo_compiled.py - networks of Hugging Face transformers drawn for torch.compile, kind by kind. See zoo.py."""
 import torch
 
 from zoo_inputs import GROUPED, SMALL, answered, classified, ids, language, pairs, picked, placed
