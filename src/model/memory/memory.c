@@ -171,7 +171,7 @@ static void add_scores(cm_footprint *f)
         const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
-        cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n));
+        cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n, f->options.runtime));
         cm_poly copies = cm__poly_add(repeated(g, n), scaled(g, n));
         if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, copies);
         f->pieces[f->n_pieces++] =
