@@ -121,13 +121,15 @@ static bool is_operand(const partition *p, const cm_node *n, int32_t k)
 }
 
 /* A library call that reads the result of generated code through a view: tokens of all samples are the rows of a linear
-   layer's product. The partitioner weighs the view beside the result. It is the view that the call needs in memory; the
-   result seems to be read by generated code only, and counts twice. */
+   layer's product, while products of batches of matrices take them as they are. The partitioner weighs the view beside
+   the result. It is the view that the call needs in memory; the result seems to be read by generated code only, and
+   counts twice. */
 static bool reads_view(const partition *p, const cm_node *n, int32_t k)
 {
     int32_t        base = base_of(p->g, n->inputs[k]);
     const cm_node *maker = maker_of(p->g, base);
-    bool           rows = cm__class(n) == CM_CLASS_GEMM && cm__in(p->g, n, k)->rank > 2;
+    bool           linear = n->op == CM_OP_GEMM || n->op == CM_OP_GEMM_GRAD_INPUT || n->op == CM_OP_GEMM_GRAD_WEIGHT;
+    bool           rows = linear && cm__in(p->g, n, k)->rank > 2;
     if (!maker || !is_listed(p->g, maker) || fuse(p->g, maker, n)) return false;
     return cm__same_size(cm_tensor_elements(cm__in(p->g, n, k)), cm_tensor_elements(cm__t(p->g, base))) &&
            (rows || n->inputs[k] != base);
