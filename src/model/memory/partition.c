@@ -31,6 +31,7 @@ typedef struct partition {
     bool           *needed;   /* per tensor (by storage): a library call of backward reads it */
     bool           *read;     /* per tensor (by storage): backward reads it */
     bool           *compared; /* per tensor (by storage): backward compares it with numbers */
+    bool           *viewed;   /* per tensor (by storage): a library call of backward reads a view of it */
     bool           *apart;    /* per node: reads a tensor that was first used far before */
     int32_t        *seen;     /* per node: last tensor whose uses reach it, plus one */
     int32_t        *stack;    /* of tensors */
@@ -119,13 +120,36 @@ static bool is_operand(const partition *p, const cm_node *n, int32_t k)
     return n->inputs[k] >= 0 && !reads_copy(p, n, k) && !reads_centred(p, n, k);
 }
 
-static void note_reader(partition *p, const cm_node *n, int32_t base)
+/* A library call that reads the result of generated code through a view: tokens of all samples are the rows of a linear
+   layer's product, while products of batches of matrices take them as they are. The partitioner weighs the view beside
+   the result. It is the view that the call needs in memory; the result seems to be read by generated code only, and
+   counts twice. */
+static bool reads_view(const partition *p, const cm_node *n, int32_t k)
 {
+    int32_t        base = base_of(p->g, n->inputs[k]);
     const cm_node *maker = maker_of(p->g, base);
+    bool           linear = n->op == CM_OP_GEMM || n->op == CM_OP_GEMM_GRAD_INPUT || n->op == CM_OP_GEMM_GRAD_WEIGHT;
+    bool           rows = linear && cm__in(p->g, n, k)->rank > 2;
+    if (!maker || !is_listed(p->g, maker) || fuse(p->g, maker, n)) return false;
+    return cm__same_size(cm_tensor_elements(cm__in(p->g, n, k)), cm_tensor_elements(cm__t(p->g, base))) &&
+           (rows || n->inputs[k] != base);
+}
+
+static bool *kind_of_reader(partition *p, const cm_node *n, bool view)
+{
+    if (is_comparison(p->g, n)) return p->compared;
+    return view ? p->viewed : p->read;
+}
+
+static void note_reader(partition *p, const cm_node *n, int32_t k)
+{
+    int32_t        base = base_of(p->g, n->inputs[k]);
+    const cm_node *maker = maker_of(p->g, base);
+    bool           view = reads_view(p, n, k);
     bool           alone = maker ? !fuse(p->g, maker, n) : !is_listed(p->g, n) && n->op != CM_OP_CONCAT;
-    if (alone) p->library[base] = true;
+    if (alone && !view) p->library[base] = true;
     if (n->phase == CM_FORWARD || cm__outside_of(p->g, n)) return;
-    *(is_comparison(p->g, n) ? &p->compared[base] : &p->read[base]) = true;
+    kind_of_reader(p, n, view)[base] = true;
     if (!is_listed(p->g, n) && n->op != CM_OP_CONCAT) p->needed[base] = true;
 }
 
@@ -134,14 +158,17 @@ static void find_readers(partition *p)
     const cm_graph *g = p->g;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++)
-            if (is_operand(p, &g->nodes[i], k)) note_reader(p, &g->nodes[i], base_of(g, g->nodes[i].inputs[k]));
+            if (is_operand(p, &g->nodes[i], k)) note_reader(p, &g->nodes[i], k);
     for (int32_t i = 0; i < g->n_outputs; i++) p->library[base_of(g, g->outputs[i])] = true;
 }
 
 static void find_distances(partition *p)
 {
     const cm_graph *g = p->g;
-    for (int32_t t = 0; t < g->n_tensors; t++) p->distance[t] = p->read[t] || p->compared[t] ? 1 : FARTHEST;
+    for (int32_t t = 0; t < g->n_tensors; t++) {
+        p->distance[t] = p->viewed[t] ? 2 : FARTHEST;
+        if (p->read[t] || p->compared[t]) p->distance[t] = 1;
+    }
     for (int32_t i = g->n_nodes - 1; i >= 0; i--) {
         const cm_node *n = &g->nodes[i];
         int32_t        nearest = FARTHEST;
@@ -214,10 +241,12 @@ static void find_far_uses(partition *p)
 
 /* ---- the cut ----------------------------------------------------------------------------------------------------- */
 
-static int32_t into(int32_t base) { return CM__FIRST_VERTEX + 4 * base; }
-static int32_t out_of(int32_t base) { return CM__FIRST_VERTEX + 4 * base + 1; }
-static int32_t into_mask(int32_t base) { return CM__FIRST_VERTEX + 4 * base + 2; }
-static int32_t out_of_mask(int32_t base) { return CM__FIRST_VERTEX + 4 * base + 3; }
+static int32_t into(int32_t base) { return CM__FIRST_VERTEX + 6 * base; }
+static int32_t out_of(int32_t base) { return CM__FIRST_VERTEX + 6 * base + 1; }
+static int32_t into_mask(int32_t base) { return CM__FIRST_VERTEX + 6 * base + 2; }
+static int32_t out_of_mask(int32_t base) { return CM__FIRST_VERTEX + 6 * base + 3; }
+static int32_t into_view(int32_t base) { return CM__FIRST_VERTEX + 6 * base + 4; }
+static int32_t out_of_view(int32_t base) { return CM__FIRST_VERTEX + 6 * base + 5; }
 
 static double weight_of(const partition *p, int32_t base)
 {
@@ -244,6 +273,14 @@ static void add_mask(partition *p, int32_t base)
     cm__min_cut_edge(p->cut, out_of_mask(base), CM__SINK, CM__UNCUT);
 }
 
+static void add_view(partition *p, int32_t base)
+{
+    cm_poly bytes = cm_tensor_bytes(cm__t(p->g, base));
+    cm__min_cut_edge(p->cut, out_of(base), into_view(base), CM__UNCUT);
+    cm__min_cut_edge(p->cut, into_view(base), out_of_view(base), cm__poly_at(&bytes, 1) * GROWTH);
+    cm__min_cut_edge(p->cut, out_of_view(base), CM__SINK, CM__UNCUT);
+}
+
 static void add_edges(partition *p)
 {
     const cm_graph *g = p->g;
@@ -256,6 +293,7 @@ static void add_edges(partition *p)
         else add_operands(p, n, t);
         if (p->read[t]) cm__min_cut_edge(p->cut, out_of(t), CM__SINK, CM__UNCUT);
         if (p->compared[t]) add_mask(p, t);
+        if (p->viewed[t]) add_view(p, t);
     }
 }
 
@@ -269,6 +307,7 @@ static partition prepared(cm__ctx *ctx, const cm_footprint *f)
                    .needed = cm__alloc_array(ctx, tensors, sizeof *p.needed),
                    .read = cm__alloc_array(ctx, tensors, sizeof *p.read),
                    .compared = cm__alloc_array(ctx, tensors, sizeof *p.compared),
+                   .viewed = cm__alloc_array(ctx, tensors, sizeof *p.viewed),
                    .apart = cm__alloc_array(ctx, nodes, sizeof *p.apart),
                    .seen = cm__alloc_array(ctx, nodes, sizeof *p.seen),
                    .stack = cm__alloc_array(ctx, tensors, sizeof *p.stack)};

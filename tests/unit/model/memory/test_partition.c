@@ -92,6 +92,32 @@ static void operands_of_products_are_stored(void **state)
     assert_false(s.mask[1] || s.whole[0]);
 }
 
+/* A linear layer of tokens reads a view of its input. To store the ReLU's result would count twice, 2 * 2 bytes per
+   number in 16 bits, because only generated code reads it; its view, which the product reads, counts once, and truth
+   values 2 * 1 bytes. Of equal cuts PyTorch takes that nearest to backward: both are stored. In fp32, 8 > 4 + 2 bytes. */
+static void a_view_is_stored_beside_truth_values(void **state)
+{
+    (void)state;
+    static const cm_precision precisions[] = {CM_PRECISION_BF16, CM_PRECISION_FP32};
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+        cm_graph         *step = step_of("gpt:layers=1,hidden=64,heads=2,seq=32,vocab=64,activation=relu", precisions[i],
+                                         CM_OPTIMIZER_SGD);
+        cm_memory_options memory = {.runtime = CM_RUNTIME_TORCH_COMPILE};
+        cm_footprint     *f;
+        cm__ctx          *ctx = cm__ctx_new(NULL);
+        int32_t           relu = 0;
+        assert_int_equal(cm_footprint_new(step, h200, &memory, &f, NULL), CM_OK);
+        while (step->nodes[relu].op != CM_OP_RELU) relu++;
+        cm__partition p = cm__partition_of(ctx, f);
+        int32_t       made = cm__t(step, step->nodes[relu].outputs[0])->storage;
+        assert_true(p.stored[made] >= 0);
+        assert_true(p.mask[made] >= 0);
+        cm_footprint_free(f);
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 /* Gradients of the two functions read their results. Both can be computed again from the product's result, which is in
    memory anyway: its four bytes count 1.1 * 1.1 times, for the two operators until backward. Those of the first
    function, from which the second can be computed, count 2 * 1.1 times: the functions' kernel would not write it. */
@@ -110,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_comparison_stores_truth_values),
                                        cmocka_unit_test(the_image_of_a_pool_is_stored),
                                        cmocka_unit_test(operands_of_products_are_stored),
+                                       cmocka_unit_test(a_view_is_stored_beside_truth_values),
                                        cmocka_unit_test(a_chain_stores_the_product_it_begins_with)};
     return cmocka_run_group_tests(tests, begin, end);
 }
