@@ -63,11 +63,20 @@ static bool is_remade(const cm__fusing *f, int32_t base)
     return true;
 }
 
+/* The gradient of a likelihood writes one number per label into zeros: of the log-probabilities it needs the shape
+   (_nll_loss_backward in torch/_decomp/decompositions.py). */
+static bool needs_shape(const cm__fusing *f, const cm_node *n, int32_t k)
+{
+    bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    return generated && n->op == CM_OP_LOSS_GRAD && k == 1 && cm__forward_of(f->d, n)->op == CM_OP_NLL_LOSS;
+}
+
 static void mark_outside(cm__fusing *f, const cm_node *n, int32_t node, int32_t k)
 {
     int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
     int32_t from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
-    if (base < 0 || (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0)) return;
+    if (base < 0 || needs_shape(f, n, k)) return;
+    if (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0) return;
     bool other = from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[node]);
     if (other && !(n->phase == CM_BACKWARD && is_remade(f, base))) f->outside[base] = true;
 }
@@ -163,7 +172,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
-        if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* the image: only its shape is needed */
+        if ((n->op == CM_OP_POOL_GRAD && k == 1) || needs_shape(f, n, k)) continue; /* only the image's shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
         bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
     }

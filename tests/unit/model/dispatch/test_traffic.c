@@ -106,6 +106,17 @@ static void gradients_of_look_ups_are_added(void **state)
         4 * 160 + counted(8) * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
 }
 
+/* Neither pass keeps the 2 x 4 numbers that a likelihood reads: forward reads 8 numbers, 4 weights and 2 labels (7.2
+   bytes each) and writes the loss; backward reads the same and the loss's gradient, and writes that of the weights. */
+static void gradients_of_likelihoods_read_labels(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],4]", "[4]", "5", TENSOR("[[1,0]]", "int64", "input") "," X("[]") "," X("[]"),
+                     STEP("aten::nll_loss_forward", "[2,4]", "[5,6]", "\"reduction\":1")),
+             FP32, 2, "elementwise forward row_sum fp32 1,8", "elementwise forward column_sum fp32 1,8");
+}
+
 /* A kernel of bytes that are mostly of bf16 (2.4 each with the access) is a copy of so many numbers. */
 static const char *copy_of(double bytes)
 {
@@ -181,6 +192,7 @@ int main(void)
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
                                        cmocka_unit_test(neighbours_that_add_to_one_number_wait),
+                                       cmocka_unit_test(gradients_of_likelihoods_read_labels),
                                        cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),
