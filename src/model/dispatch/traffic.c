@@ -63,11 +63,20 @@ static bool is_remade(const cm__fusing *f, int32_t base)
     return true;
 }
 
+/* The gradient of a likelihood writes one number per label into zeros: of the log-probabilities it needs the shape
+   (_nll_loss_backward in torch/_decomp/decompositions.py). */
+static bool needs_shape(const cm__fusing *f, const cm_node *n, int32_t k)
+{
+    bool generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+    return generated && n->op == CM_OP_LOSS_GRAD && k == 1 && cm__forward_of(f->d, n)->op == CM_OP_NLL_LOSS;
+}
+
 static void mark_outside(cm__fusing *f, const cm_node *n, int32_t node, int32_t k)
 {
     int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
     int32_t from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
-    if (base < 0 || (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0)) return;
+    if (base < 0 || needs_shape(f, n, k)) return;
+    if (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0) return;
     bool other = from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[node]);
     if (other && !(n->phase == CM_BACKWARD && is_remade(f, base))) f->outside[base] = true;
 }
@@ -163,7 +172,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
-        if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* the image: only its shape is needed */
+        if ((n->op == CM_OP_POOL_GRAD && k == 1) || needs_shape(f, n, k)) continue; /* only the image's shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
         bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
     }
@@ -243,8 +252,7 @@ static double neighbours(const cm_graph *g, const cm_node *resize)
     return pow(each, cm__in(g, resize, 0)->rank - 2);
 }
 
-/* How much longer an addition takes because neighbours of a row of the gradient add to the same number: as many as the
-   image grew. */
+/* How much longer an addition takes because neighbours of a row add to one number: as many as the image grew. */
 static double waiting(const cm_graph *g, const cm_node *resize)
 {
     const cm_tensor *x = cm__in(g, resize, 0), *y = cm__t(g, resize->outputs[0]);
@@ -285,10 +293,13 @@ static double online_softmax(const cm__fusing *f, const cm_node *n, const cm_nod
     return n == forward && long_rows ? 4 - cm__poly_at(&bytes, 1) / cm__poly_at(&all, 1) : 0;
 }
 
+/* What is added to any places of a tensor: the cache reads and writes each number. */
 static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     const cm_graph *g = f->d->g;
-    if (n == forward || !is_contended(g, n)) return 0;
+    double          each = cm__time_factors.atomic_add_share * (double)cm_dtype_size(cm__t(g, n->outputs[0])->dtype);
+    if (n->op == CM_OP_SCATTER_ELEMENTS) return cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__ADDS ? each : 0;
+    if (!is_contended(g, n)) return each;
     bool rows = forward->n_inputs > 1 && cm__in(g, forward, 0)->rank == 2;
     bool equal = rows && cm__index_is_chosen(g, forward->inputs[1], cm__in(g, forward, 0)->dims[0]);
     return equal ? cm__time_factors.atomic_add_equal : cm__time_factors.atomic_add_contended;
@@ -317,12 +328,12 @@ static cm_poly bytes_again(const cm__fusing *f, int32_t node)
     static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
         [CM_OP_MAX_POOL] = pool,          [CM_OP_AVERAGE_POOL] = pool, [CM_OP_POOL_GRAD] = pool,
         [CM_OP_RESIZE_GRAD] = resized,    [CM_OP_GATHER_GRAD] = gathered, [CM_OP_CROSS_ENTROPY] = online_softmax,
-        [CM_OP_LOG_SOFTMAX] = online_softmax};
+        [CM_OP_LOG_SOFTMAX] = online_softmax, [CM_OP_SCATTER_ELEMENTS] = gathered};
     const cm_node *n = cm__node(f->d, node);
     bool           generated = f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
     double         bytes = generated && rules[n->op] ? rules[n->op](f, n, cm__forward_of(f->d, n)) : 0;
     bool           of_output = n->op == CM_OP_MAX_POOL || n->op == CM_OP_AVERAGE_POOL || n->op == CM_OP_POOL_GRAD;
-    int32_t        over = of_output ? n->outputs[0] : n->inputs[0];
+    int32_t        over = of_output ? n->outputs[0] : n->inputs[n->op == CM_OP_SCATTER_ELEMENTS ? 2 : 0];
     return bytes > 0 && over >= 0 ? cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes) : cm__poly_const(0);
 }
 
@@ -379,9 +390,7 @@ static int32_t last_norm(const cm__fusing *f, int32_t kernel)
 }
 
 /* The node whose sums read what node i of a kernel reads; -1: none. In forward a norm's sums read its input alone, before
-   its cast; in
-   backward they compute all that comes before the last norm. Other nodes of forward are in the kernel because they read
-   its result. */
+   its cast; in backward they compute all that comes before the last norm. Other nodes of forward read its result. */
 static int32_t sums_of(const cm__fusing *f, int32_t kernel, int32_t i)
 {
     if (cm__node(f->d, kernel)->phase == CM_BACKWARD) return i <= last_norm(f, kernel) ? f->norm[kernel] : -1;

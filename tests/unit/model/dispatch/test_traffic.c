@@ -96,14 +96,40 @@ static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
     has(net, 2, false, "fused", 4 * (grown + small) + grown * cm__time_factors.atomic_add_nhwc);
 }
 
-/* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is written. Of 2 rows,
+/* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is
+   written, and each number added. Of 2 rows,
    the 40 look-ups of a sample wait for each other. */
 static void gradients_of_look_ups_are_added(void **state)
 {
     (void)state;
-    has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused", 4 * 12 + counted(8) * 3 + 4 * 400);
+    has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused",
+        4 * 12 * (1 + cm__time_factors.atomic_add_share) + counted(8) * 3 + 4 * 400);
     has("tokens x 40\nembed 2 4\nflatten\nlinear 2\n", 1, false, "fused",
         4 * 160 + counted(8) * 40 + 4 * 8 + 160 * cm__time_factors.atomic_add_contended);
+}
+
+/* Neither pass keeps the 2 x 4 numbers that a likelihood reads: forward reads 8 numbers, 4 weights and 2 labels (7.2
+   bytes each) and writes the loss; backward reads the same and the loss's gradient, and writes that of the weights. */
+static void gradients_of_likelihoods_read_labels(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],4]", "[4]", "5", TENSOR("[[1,0]]", "int64", "input") "," X("[]") "," X("[]"),
+                     STEP("aten::nll_loss_forward", "[2,4]", "[5,6]", "\"reduction\":1")),
+             FP32, 2, "elementwise forward row_sum fp32 1,8", "elementwise forward column_sum fp32 1,8");
+}
+
+/* scatter_add of 2 x 8 numbers times 8 weights into 2 x 8 others: all of them and 16 places are read, the sums written, and
+   16 numbers added. */
+static void scattered_numbers_are_added(void **state)
+{
+    (void)state;
+    double bytes = 16 * (4 + 4 + 4 + counted(8)) + 8 * 4 + 16 * 4 * cm__time_factors.atomic_add_share;
+    char   call[128];
+    snprintf(call, sizeof call, "elementwise forward fused fp32 1,%lld", (long long)(bytes / 8 + 0.5));
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "6", TENSOR("[[1,0],8]", "fp32", "input") "," TENSOR("[[1,0],8]", "int64", "input") ","
+                     X("[[1,0],8]"), STEP("aten::scatter_add", "[4,5,2]", "[6]", "\"dim\":1")), FP32, 2, call);
 }
 
 /* A kernel of bytes that are mostly of bf16 (2.4 each with the access) is a copy of so many numbers. */
@@ -181,6 +207,8 @@ int main(void)
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
                                        cmocka_unit_test(neighbours_that_add_to_one_number_wait),
+                                       cmocka_unit_test(scattered_numbers_are_added),
+                                       cmocka_unit_test(gradients_of_likelihoods_read_labels),
                                        cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),
