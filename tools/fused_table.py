@@ -8,7 +8,8 @@ A generated kernel moves bytes: what it reads from outside and what it writes fo
 half an octave of these bytes; a row has the mean time of a bin's launches (a step adds them up), at 8 bytes per element as a copy in fp32 has. Kernels
 of steps count alone where a bin has enough of them, because they find their operands in the cache as often as a step
 does. Tables: fused (no reduction), row_sum (rows of at most 1,024 numbers, which a kernel keeps on the chip),
-long_row_sum (longer ones), strided_row_sum (neighbours in a row of an operand lie apart in memory), column_sum (many rows are added), partial_sums and many_sums (the sums of its blocks are added
+long_row_sum (longer ones), strided_row_sum (neighbours in a row of an operand lie apart in memory), column_sum (many rows are added), plain_column_sum (and nothing is computed before),
+partial_sums and many_sums (the sums of its blocks are added
 up; many: of few columns). With --only the other tables of the output file stay as they are. Pools and writes
 by index are omitted: they read elements several times, or wait for each other (src/model/dispatch/traffic.c).
 """
@@ -83,12 +84,17 @@ def table_of(record):
         second = record["persistent"] or record["hint"] == "OUTER_TINY" or (columns < 1024 and rows > ON_CHIP)
         if second:
             return "partial_sums" if columns >= FEW_COLUMNS else "many_sums"
-        return "column_sum"
+        return "plain_column_sum" if only_adds(record) else "column_sum"
     if not any(operand[2] == math.prod(record["numels"].values()) for operand in record["reads"] + record["writes"]):
         return None  # rows that were divided unevenly: parts of them are masked
     if record.get("hint") == "DEFAULT":  # Inductor's word for a reduction along neither rows nor columns of all operands
         return "strided_row_sum"
     return "row_sum" if record["persistent"] else "long_row_sum"
+
+
+def only_adds(record):
+    """Whether a kernel loads one number for each that it adds up."""
+    return len(record["reads"]) == 1 and record["operations"].get("load", 0) == 1
 
 
 def outputs_of(record):

@@ -31,6 +31,18 @@ static void add_tensor(const cm_tensor *t, cm__facts *f)
     if (ids && t->rank == 2 && t->dims[0].per_batch == 1 && t->dims[1].fixed > f->seq) f->seq = t->dims[1].fixed;
 }
 
+/* Attention and recurrent layers count as products, whether or not a fused kernel runs them. */
+static bool is_product(const cm_node *n)
+{
+    static const bool products[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_ATTENTION] = true,
+                                              [CM_CLASS_RNN] = true};
+    static const bool contain[CM_OPS] = {[CM_OP_DEFORMED_CONV] = true, [CM_OP_CHOLESKY] = true,
+                                         [CM_OP_TRIANGULAR_SOLVE] = true, [CM_OP_CHOLESKY_SOLVE] = true,
+                                         [CM_OP_LINEAR_SOLVE] = true, [CM_OP_DETERMINANT] = true,
+                                         [CM_OP_INVERSE] = true};
+    return products[cm__class(n)] || contain[n->op];
+}
+
 cm__facts cm__facts_of(const cm_graph *g)
 {
     static const bool matrix[CM_CLASSES] = {[CM_CLASS_GEMM] = true, [CM_CLASS_CONV] = true, [CM_CLASS_ATTENTION] = true,
@@ -42,6 +54,7 @@ cm__facts cm__facts_of(const cm_graph *g)
         const cm_node *n = &g->nodes[i];
         if (n->block >= f.blocks) f.blocks = n->block + 1;
         if (cm__class(n) == CM_CLASS_CONV) f.convolves = f.images = true;
+        if (is_product(n)) f.multiplies = true;
         if (n->phase == CM_UPDATE) add_update(g, n, &f);
         if (n->op == CM_OP_ATTENTION) add_attention(g, n, &f);
         if (n->op == CM_OP_ATTENTION && n->phase == CM_FORWARD) f.attention_end = i + 1;

@@ -120,6 +120,7 @@ typedef union cm__num {
 typedef struct cm__facts {
     bool    known;
     bool    convolves;   /* it has convolutions */
+    bool    multiplies;  /* it has matrix products that are no convolutions */
     bool    images;      /* it has convolutions or inputs of four or more dimensions, whose layout can be chosen */
     int64_t most_keys;   /* of an attention node */
     int64_t seq;         /* tokens per sample; 0: no sequence */

@@ -28,7 +28,7 @@ import torch
 import measure
 import together
 
-WARM, MOST_STEPS, MOST_SECONDS, ROUNDS = 4, 20, 0.2, 3
+WARM, MOST_STEPS, MOST_SECONDS, ROUNDS = 4, 20, 0.1, 3
 AUTOTUNE_THREADS = 5  # that compile candidates of one network in mode max-autotune
 KEPT_KERNELS = 600    # names per row
 
@@ -36,8 +36,8 @@ KEPT_KERNELS = 600    # names per row
 class Device:
     """The device that all processes of a run share."""
 
-    def __init__(self, name, turns):
-        self.name, self.turns = name, turns
+    def __init__(self, name, turns, eager=True):
+        self.name, self.turns, self.eager = name, turns, eager
 
     def synchronize(self):
         if self.name == "cuda":
@@ -156,10 +156,12 @@ def compiled_part(device, case, mode, result):
 def one(device, row, result):
     settings(row["mode"])
     case = measure.Case(row, device.name)
-    eager = eager_part(device, case, result)
+    eager = eager_part(device, case, result) if device.eager else None
     compiled = compiled_part(device, case, row["mode"], result)
     result.update(profiled(device, compiled))
-    result["eager"].update(profiled(device, eager))
+    if eager:
+        result["eager"].update(profiled(device, eager))
+    result["alone_s"] = device.turns.alone_s
 
 
 def child(device, row, output):
@@ -203,7 +205,7 @@ class Run:
         return time.perf_counter() - self.begin
 
     def start(self, place, row):
-        process = self.context.Process(target=child, args=(Device(self.args.device, self.turns), row, self.args.output))
+        process = self.context.Process(target=child, args=(Device(self.args.device, self.turns, not self.args.no_eager), row, self.args.output))
         process.start()
         self.turns.pids[place] = process.pid
         self.live[place] = (process, row, self.spent())
@@ -260,6 +262,7 @@ def main():
     parser.add_argument("--last", type=float, default=40, metavar="SECONDS", help="start no row this long before the end")
     parser.add_argument("--workers", type=int, default=10)
     parser.add_argument("--only", default="")
+    parser.add_argument("--no-eager", action="store_true", help="leave out the eager steps, and with them the speed-up")
     args = parser.parse_args()
     rows = rows_of(args.list, args.output, args.only)
     run = Run(args, rows)

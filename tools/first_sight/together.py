@@ -23,6 +23,7 @@ class Turns:
         context = multiprocessing.get_context("fork")
         self.tuners, self.pids = context.Semaphore(TUNING), context.Array("i", workers, lock=False)
         self.path = os.path.join(tempfile.mkdtemp(), "lock")
+        self.alone_s = 0.0  # how long this process has stopped the others
 
     def tuning(self):
         return self.tuners
@@ -38,12 +39,14 @@ class Turns:
         """The other processes stand still: they would take cycles of the host and of the GPU."""
         with open(self.path, "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            begin = time.perf_counter()
             self.tell_others(signal.SIGSTOP)
             time.sleep(DRAINED_S)
             try:
                 yield
             finally:
                 self.tell_others(signal.SIGCONT)
+                self.alone_s += time.perf_counter() - begin
 
 
 def appended(path, line):

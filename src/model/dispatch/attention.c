@@ -111,9 +111,15 @@ const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's
-   backward reads. */
-double cm__score_bytes(const cm_graph *g, const cm_node *n)
+   backward reads. torch.compile traces into the operator, which computes in fp32 whatever its operands are
+   (ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math()), and stores that result of softmax.
+   Backward's product of 16-bit operands reads a copy, which the kernel of the softmax's gradient makes from the
+   probabilities and the mask. */
+double cm__score_bytes(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
-    double size = (double)cm_dtype_size(cm__in(g, n, 0)->dtype);
-    return cm__attr_real(n, CM_ATTR_DROPOUT, 0) > 0 ? size + 1 + size : size;
+    bool   compiled = cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE;
+    double operand = (double)cm_dtype_size(cm__in(g, n, 0)->dtype), wide = (double)cm_dtype_size(CM_FP32);
+    double size = compiled ? wide : operand;
+    if (cm__attr_real(n, CM_ATTR_DROPOUT, 0) <= 0) return size;
+    return size + 1 + (size == operand ? size : 0);
 }

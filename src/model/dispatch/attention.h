@@ -31,6 +31,6 @@ bool cm__attention_grouped(const cm_graph *g, const cm_node *attention);
 int32_t cm__values_alone(const cm_graph *g, const cm_node *attention);
 
 /* Bytes per score that unfused attention stores from forward to backward. */
-double cm__score_bytes(const cm_graph *g, const cm_node *attention);
+double cm__score_bytes(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
 
 #endif

@@ -20,19 +20,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The gradient of a largest value of volumes: Inductor has no code for it and calls PyTorch's kernel. */
-static bool is_volume_pool_gradient(const cm_graph *g, const cm_node *n)
-{
-    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
-    return n->op == CM_OP_POOL_GRAD && forward->op == CM_OP_MAX_POOL && cm__in(g, forward, 0)->rank == 5;
-}
-
-/* Nor has it code for recurrent cells (make_fallback in torch/_inductor/lowering.py). */
-static bool is_cell(const cm_node *n)
-{
-    return n->op == CM_OP_GRU_CELL || n->op == CM_OP_LSTM_CELL || n->op == CM_OP_CELL_GRAD;
-}
-
 bool cm__fusible(const cm_graph *g, const cm_node *n)
 {
     static const bool classes[CM_CLASSES] = {
@@ -40,7 +27,7 @@ bool cm__fusible(const cm_graph *g, const cm_node *n)
         [CM_CLASS_EMBEDDING] = true};
     if (cm__outside_of(g, n)) return false;
     if (!classes[cm__class(n)] || n->view || n->n_outputs < 1 || n->outputs[0] < 0) return false;
-    if (cm__is_scaled_cast(g, n) || is_volume_pool_gradient(g, n) || is_cell(n)) return false;
+    if (cm__is_scaled_cast(g, n) || cm__falls_back(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] >= 0 && cm__t(g, n->inputs[k])->dtype == CM_COMPLEX64) return false;
     return cm__t(g, n->outputs[0])->dtype != CM_COMPLEX64;

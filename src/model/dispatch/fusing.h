@@ -82,6 +82,9 @@ cm_poly cm__fusing_read(const cm_graph *graph, int32_t tensor);
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);
 
+/* fallbacks.c: whether Inductor has no code for a node and calls PyTorch's kernels. */
+bool cm__falls_back(const cm_graph *graph, const cm_node *node);
+
 /* Whether a hand-written fused kernel of transformer libraries contains this node: rotary positions and residual sums,
    in Megatron-LM also activations. Norms have kernels of their own. */
 bool cm__in_chain(const cm_graph *graph, const cm_node *node);

@@ -243,15 +243,25 @@ static double neighbours(const cm_graph *g, const cm_node *resize)
     return pow(each, cm__in(g, resize, 0)->rank - 2);
 }
 
+/* How much longer an addition takes because neighbours of a row of the gradient add to the same number: as many as the
+   image grew. */
+static double waiting(const cm_graph *g, const cm_node *resize)
+{
+    const cm_tensor *x = cm__in(g, resize, 0), *y = cm__t(g, resize->outputs[0]);
+    double           from = (double)x->dims[x->rank - 1].fixed, to = (double)y->dims[y->rank - 1].fixed;
+    return from > 0 ? fmax(1, to / from / cm__time_factors.atomic_add_lanes) : 1;
+}
+
 /* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. The gradient of an
    image that was made from rows of channels, or that becomes such rows, has channels last in networks of other images,
    too. */
 static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     if (n == forward) return 0;
-    bool last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->inputs[0]) ||
+    bool   last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->inputs[0]) ||
                 cm__strides_channels_last(f->d->strides, n->inputs[0]);
-    return neighbours(f->d->g, forward) * (last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add);
+    double each = last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add * waiting(f->d->g, forward);
+    return neighbours(f->d->g, forward) * each;
 }
 
 /* Many indices add to the same few numbers, which all samples share. */

@@ -104,8 +104,10 @@ static inline const cm__temporary *cm__temporary_of(const cm_footprint *f, int32
     return &f->temporaries[f->temporary_of[node]];
 }
 
-/* memory.c: bytes of the libraries' permanent workspaces under a runtime. */
+/* placement.c: bytes of the libraries' permanent workspaces under a runtime. */
 double cm__library_bytes(const cm_device *device, cm_runtime runtime);
+/* placement.c: those that this step allocates. */
+double cm__library_of(const cm_footprint *f);
 
 /* recurrent.c: what cuDNN allocates while it runs a stack of recurrent layers, at the last layer in forward and at the
    first gradient in backward; and memory that layers of a stack do not need, because nothing between them is stored. */
@@ -117,10 +119,10 @@ void          cm__recurrent_pieces(cm_footprint *f, const int32_t *piece_of);
 cm__temporary cm__workspace_fourier(const cm_footprint *f, const cm_node *n);
 void          cm__fourier_pieces(cm_footprint *f, const int32_t *piece_of);
 
-/* memory.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
+/* placement.c: bytes of driver and framework outside the runtime's allocator. Convolutions load further libraries. */
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step);
 
-/* memory.c: the most bytes that the runtime's allocator can have reserved in a memory. If the profile does not know what
+/* placement.c: the most bytes that the runtime's allocator can have reserved in a memory. If the profile does not know what
    is outside the allocator when the memory is full, a margin of CM__HEADROOM is kept beside the context. */
 double cm__allocatable_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step, double capacity_bytes);
 

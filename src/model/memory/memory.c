@@ -171,7 +171,7 @@ static void add_scores(cm_footprint *f)
         const cm_tensor *q = cm__t(g, n->inputs[0]), *k = cm__t(g, n->inputs[1]);
         if (q->rank != 4 || k->rank != 4) continue;
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
-        cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n));
+        cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n, f->options.runtime));
         cm_poly copies = cm__poly_add(repeated(g, n), scaled(g, n));
         if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, copies);
         f->pieces[f->n_pieces++] =
@@ -296,29 +296,6 @@ static void sum_up(cm_footprint *f)
 
 /* ---- construction ----------------------------------------------------------------------------------------------- */
 
-static double reserve_of(const cm_device *device, cm_runtime runtime, const char *what)
-{
-    cm_number n = cm_device_reserve(device, runtime, what);
-    if (!n.known) n = cm_device_reserve(device, CM_RUNTIME_TORCH_EAGER, what);
-    return n.known ? n.value : 0;
-}
-
-double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
-
-double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step)
-{
-    bool convolves = cm__facts_of(step).convolves;
-    return reserve_of(device, runtime, "context") + (convolves ? reserve_of(device, runtime, "convolutions") : 0);
-}
-
-double cm__allocatable_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step, double capacity_bytes)
-{
-    bool   convolves = cm__facts_of(step).convolves;
-    double outside = reserve_of(device, runtime, "outside");
-    if (outside == 0) return capacity_bytes * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
-    return capacity_bytes - outside - (convolves ? reserve_of(device, runtime, "convolutions") : 0);
-}
-
 /* The pieces of the whole step, before a plan divides them. */
 static void find_whole(cm_footprint *f)
 {
@@ -432,7 +409,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->math = cm__attention_math(step, device, f->options.runtime);
     bool same_step = like && like->step == step && like->caching == f->caching;
     f->stacks = same_step ? like->stacks : f->caching ? cm__stacks_of(ctx, step) : NULL;
-    f->library_bytes = cm__library_bytes(device, f->options.runtime);
+    f->library_bytes = cm__library_of(f);
     f->context_bytes = cm__context_bytes(device, f->options.runtime, step);
     bool whole = shares_whole(f, like), shares = whole && cm__same_shards(&like->options.plan, &f->options.plan);
     if (shares) take_pieces(f, like);

@@ -106,13 +106,6 @@ static bool reads_centred(const partition *p, const cm_node *n, int32_t k)
     return forward && p->apart[n->source] && base_of(p->g, n->inputs[k]) == base_of(p->g, forward->inputs[0]);
 }
 
-/* A largest value of images needs the shape of its image only. */
-static bool reads_shape(const cm_graph *g, const cm_node *n, int32_t k)
-{
-    return k == 1 && n->op == CM_OP_POOL_GRAD && n->source >= 0 && g->nodes[n->source].op == CM_OP_MAX_POOL &&
-           cm__fusible(g, n);
-}
-
 /* The copy that a linear layer made of its input is stored instead of it (copies.c). */
 static bool reads_copy(const partition *p, const cm_node *n, int32_t k)
 {
@@ -123,7 +116,7 @@ static bool reads_copy(const partition *p, const cm_node *n, int32_t k)
 
 static bool is_operand(const partition *p, const cm_node *n, int32_t k)
 {
-    return n->inputs[k] >= 0 && !reads_copy(p, n, k) && !reads_shape(p->g, n, k) && !reads_centred(p, n, k);
+    return n->inputs[k] >= 0 && !reads_copy(p, n, k) && !reads_centred(p, n, k);
 }
 
 static void note_reader(partition *p, const cm_node *n, int32_t base)

@@ -91,6 +91,40 @@ static double working_set(const cm_footprint *f, int32_t node)
     return sum;
 }
 
+/* ---- what the device keeps of a memory ---------------------------------------------------------------------------- */
+
+static double reserve_of(const cm_device *device, cm_runtime runtime, const char *what)
+{
+    cm_number n = cm_device_reserve(device, runtime, what);
+    if (!n.known) n = cm_device_reserve(device, CM_RUNTIME_TORCH_EAGER, what);
+    return n.known ? n.value : 0;
+}
+
+double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
+
+/* PyTorch allocates cuBLAS's workspaces at the first product (aten/src/ATen/cuda/CublasHandlePool.cpp): a step of
+   convolutions has none. */
+double cm__library_of(const cm_footprint *f)
+{
+    cm__facts facts = cm__facts_of(f->step);
+    bool      none = f->caching && facts.convolves && !facts.multiplies;
+    return none ? 0 : cm__library_bytes(f->device, f->options.runtime);
+}
+
+double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step)
+{
+    bool convolves = cm__facts_of(step).convolves;
+    return reserve_of(device, runtime, "context") + (convolves ? reserve_of(device, runtime, "convolutions") : 0);
+}
+
+double cm__allocatable_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step, double capacity_bytes)
+{
+    bool   convolves = cm__facts_of(step).convolves;
+    double outside = reserve_of(device, runtime, "outside");
+    if (outside == 0) return capacity_bytes * (1 - CM__HEADROOM) - cm__context_bytes(device, runtime, step);
+    return capacity_bytes - outside - (convolves ? reserve_of(device, runtime, "convolutions") : 0);
+}
+
 /* ---- peaks of levels, kept for other devices --------------------------------------------------------------------- */
 
 typedef struct kept_level {

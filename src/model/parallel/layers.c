@@ -102,7 +102,7 @@ static double scores_bytes(const cm__making *k, const cm_node *n)
     int32_t          tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1;
     double           heads = q->rank == 4 ? (double)q->dims[1].fixed : (double)cm__attr_int(n, CM_ATTR_Q_NUM_HEADS, 1);
     double           pairs = (double)q->dims[q->rank - 2].fixed * (double)keys->dims[keys->rank - 2].fixed;
-    return cm__score_bytes(k->g, n) * k->batch * heads / tp * pairs;
+    return cm__score_bytes(k->g, n, k->m->runtime) * k->batch * heads / tp * pairs;
 }
 
 /* Activations that the middle layer's forward stores for backward. */

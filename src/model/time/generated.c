@@ -18,7 +18,7 @@ double cm__generated_weight(double number_bytes)
 /* Kernels of columns' partial sums move fp32 numbers whatever they add up. */
 static bool is_narrow(const cm__call *c)
 {
-    static const char *const kinds[] = {"fused", "column_sum", "row_sum", "long_row_sum", "strided_row_sum"};
+    static const char *const kinds[] = {"fused", "column_sum", "plain_column_sum", "row_sum", "long_row_sum", "strided_row_sum"};
     if (c->op != CM__CALL_ELEMENTWISE || (strcmp(c->dtype, "fp16") && strcmp(c->dtype, "bf16"))) return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(c->variant, kinds[i]) == 0) return true;

@@ -122,6 +122,7 @@ static const struct {
     {"log", "exp"},
     {"cat", "copy"},
     {"fused", "copy"},
+    {"plain_column_sum", "column_sum"},
     {"column_sum", "copy"},
     {"many_sums", "partial_sums"},
     {"partial_sums", "copy"},

@@ -72,6 +72,21 @@ static void networks_have_convolutions_or_layers(void **state)
     cm_graph_free(text);
 }
 
+/* A U-Net has convolutions only; other networks end in a linear layer, or are made of them. */
+static void networks_have_products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        bool        multiplies;
+    } cases[] = {{"unet", false}, {"resnet18", true}, {"gpt:layers=1,hidden=64,heads=2,seq=48,vocab=100", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_graph *step = step_of(cases[i].model, CM_PRECISION_FP32);
+        assert_int_equal(cm__facts_of(step).multiplies, cases[i].multiplies);
+        cm_graph_free(step);
+    }
+}
+
 /* Stored facts are those that a new pass over the graph finds. */
 static void stored_facts_are_true(void **state)
 {
@@ -98,6 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(token_models_have_one), cmocka_unit_test(others_have_none),
                                        cmocka_unit_test(networks_have_convolutions_or_layers),
+                                       cmocka_unit_test(networks_have_products),
                                        cmocka_unit_test(stored_facts_are_true)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -194,6 +194,34 @@ static void omitted_masks(void **state)
     cm_graph_free(step);
 }
 
+/* Bytes that torch.compile and eager PyTorch store for each score of an attention layer whose operands have a type. */
+static void compiled_scores(void **state)
+{
+    (void)state;
+    static const struct {
+        cm_precision precision;
+        double       eager, compiled, eager_dropout, compiled_dropout;
+    } cases[] = {{CM_PRECISION_BF16, 2, 4, 2 + 1 + 2, 4 + 1}, {CM_PRECISION_FP32, 4, 4, 4 + 1 + 4, 4 + 1 + 4}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int drops = 0; drops < 2; drops++) {
+            cm_graph *forward = loaded("gpt:layers=1,hidden=64,heads=2,seq=32,vocab=64"), *step;
+            if (cm_graph_train(forward, &(cm_train_options){.precision = cases[i].precision}, &step, &diag))
+                fail_msg("%s", diag.reason);
+            int32_t at = 0;
+            while (step->nodes[at].op != CM_OP_ATTENTION) at++;
+            cm_node  node = step->nodes[at];
+            cm__attr attrs[] = {{.key = CM_ATTRS}, {.key = CM_ATTRS}};
+            if (drops) attrs[0] = CM__REAL(CM_ATTR_DROPOUT, 0.1);
+            node.attrs = attrs;
+            double eager = cm__score_bytes(step, &node, CM_RUNTIME_TORCH_EAGER);
+            double compiled = cm__score_bytes(step, &node, CM_RUNTIME_COMPILE_GRAPHS);
+            assert_true(eager == (drops ? cases[i].eager_dropout : cases[i].eager));
+            assert_true(compiled == (drops ? cases[i].compiled_dropout : cases[i].compiled));
+            cm_graph_free(step);
+            cm_graph_free(forward);
+        }
+}
+
 #define WINDOWED "mistral:layers=1,hidden=64,heads=4,kv_heads=2,ffn=64,vocab=64,window=256,seq="
 
 /* The text of a step's call for forward attention, with two samples. */
@@ -253,6 +281,7 @@ int main(void)
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
         cmocka_unit_test(repeated_groups), cmocka_unit_test(scaled_copies), cmocka_unit_test(omitted_masks),
+        cmocka_unit_test(compiled_scores),
         cmocka_unit_test(sliding_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

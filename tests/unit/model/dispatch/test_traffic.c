@@ -77,6 +77,15 @@ static void gradients_of_resized_images_are_added(void **state)
         4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add);
 }
 
+/* Of an image that grew by four, four neighbours of a row add to the same number and wait for each other. */
+static void neighbours_that_add_to_one_number_wait(void **state)
+{
+    (void)state;
+    double grown = 2 * 256, small = 2 * 16, wait = 4 / cm__time_factors.atomic_add_lanes;
+    has("input x 1 4 4\nconv 1 1 bias=off\nupsample 4 mode=1\nconv 1 1 bias=off\nflatten\nlinear 4\n", 2, false, "fused",
+        4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add * wait);
+}
+
 /* Rows of 3 channels that become an image of 4 x 4 have channels last, and so has the gradient of the grown image. */
 static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
 {
@@ -171,6 +180,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_pools_look_at_windows),
                                        cmocka_unit_test(look_ups_read_their_rows),
                                        cmocka_unit_test(gradients_of_resized_images_are_added),
+                                       cmocka_unit_test(neighbours_that_add_to_one_number_wait),
                                        cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),

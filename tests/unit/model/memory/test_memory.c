@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_memory.c - footprints: categories, lifetimes, the Adam update and refusals. */
 #include "memory_case.h"
+#include "model/memory/footprint.h"
 
 /* With one sample of a wide network the update is the peak: weights, gradients, two states and the square roots of
    one. */
@@ -103,6 +104,24 @@ static void test_context_of_convolutions(void **state)
     cm_device_free(a100);
 }
 
+/* Workspaces of cuBLAS, which convolutions do not need. */
+static void test_workspaces_of_products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model;
+        bool        has;
+    } cases[] = {{"unet", false}, {"resnet18", true}, {"uno", true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_graph     *step = step_of(cases[i].model, CM_PRECISION_FP32, CM_OPTIMIZER_ADAM);
+        cm_footprint *f;
+        assert_int_equal(cm_footprint_new(step, h200, NULL, &f, NULL), CM_OK);
+        assert_true(f->library_bytes == (cases[i].has ? cm__library_bytes(h200, CM_RUNTIME_TORCH_EAGER) : 0));
+        cm_footprint_free(f);
+        cm_graph_free(step);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_alive),
         cmocka_unit_test(test_context_of_convolutions),
+        cmocka_unit_test(test_workspaces_of_products),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

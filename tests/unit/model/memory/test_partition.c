@@ -58,6 +58,28 @@ static void a_comparison_stores_truth_values(void **state)
     assert_true(s.mask[1]);
 }
 
+/* The gradient of a largest value takes its image as an operand (aten::max_pool2d_with_indices_backward), and is no
+   operator that the partitioner fuses with others: the image is stored, although the generated kernel needs its shape
+   only, and the ReLU that made it needs no truth values. */
+static void the_image_of_a_pool_is_stored(void **state)
+{
+    (void)state;
+    cm_graph         *step = step_of("resnet18", CM_PRECISION_FP32, CM_OPTIMIZER_SGD);
+    cm_footprint     *f;
+    cm_memory_options memory = {.runtime = CM_RUNTIME_TORCH_COMPILE};
+    cm__ctx          *ctx = cm__ctx_new(NULL);
+    int32_t           pool = 0;
+    assert_int_equal(cm_footprint_new(step, h200, &memory, &f, NULL), CM_OK);
+    while (step->nodes[pool].op != CM_OP_MAX_POOL) pool++;
+    cm__partition p = cm__partition_of(ctx, f);
+    int32_t       image = cm__in(step, &step->nodes[pool], 0)->storage;
+    assert_true(p.stored[image] >= 0);
+    assert_true(p.mask[image] < 0);
+    cm_footprint_free(f);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+}
+
 /* A product's gradient needs the activation in memory, where the comparison reads it, too. */
 static void operands_of_products_are_stored(void **state)
 {
@@ -86,6 +108,7 @@ static void a_chain_stores_the_product_it_begins_with(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_comparison_stores_truth_values),
+                                       cmocka_unit_test(the_image_of_a_pool_is_stored),
                                        cmocka_unit_test(operands_of_products_are_stored),
                                        cmocka_unit_test(a_chain_stores_the_product_it_begins_with)};
     return cmocka_run_group_tests(tests, begin, end);
