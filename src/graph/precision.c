@@ -15,9 +15,9 @@
  * disable autocast there, which captures with recorded types show themselves. Attention that PyTorch runs operator by
  * operator is computed in fp32 and returns the type of its inputs. Recurrent layers always run in fp16: PyTorch's autocast of cuDNN's layers has that type fixed.
  *
- * fp8: amp-bf16, or bf16 with master weights, with the operands of products with parameters cast further to 8 bits. The
- * last product of several, which computes logits, stays in 16 bits: Transformer Engine's users and torchao leave it
- * out.
+ * fp8: amp-bf16, or bf16 with master weights, or the bf16 of a model that was captured so, with the operands of products
+ * with parameters cast further to 8 bits. The last product of several, which computes logits, stays in 16 bits:
+ * Transformer Engine's users and torchao leave it out.
  */
 #include "graph/function.h"
 #include "graph/linear_parts.h"
@@ -469,9 +469,10 @@ static void hold(lowering *l)
 
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master)
 {
+    bool     eight_bit = precision == CM_PRECISION_FP8, narrow_weights = forward->precision == CM_PRECISION_BF16;
     lowering l = {.out = step, .in = forward, .low = modes[precision].low,
-                  .autocast = modes[precision].autocast && !master, .eight_bit = precision == CM_PRECISION_FP8,
-                  .inference = inference};
+                  .autocast = modes[precision].autocast && !master && !(eight_bit && narrow_weights),
+                  .eight_bit = eight_bit, .inference = inference};
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves have smaller indices: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);

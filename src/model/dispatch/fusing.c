@@ -258,12 +258,21 @@ static int32_t candidate(const cm__fusing *f, const cm_node *n)
     return best;
 }
 
+/* The node that makes input k, if it is part of the same graph; -1: none. torch.compile makes a graph of forward and
+   another one of backward: what backward reads of forward is there when it begins. */
+static int32_t waits_for(const cm__fusing *f, const cm_node *n, int32_t k)
+{
+    int32_t from = producer_of(f, n, k);
+    bool    apart = f->d->runtime == CM_RUNTIME_TORCH_COMPILE && n->phase == CM_BACKWARD;
+    return from >= 0 && apart && cm__node(f->d, from)->phase == CM_FORWARD ? -1 : from;
+}
+
 /* The level that a node needs if it joins this kernel and the others of its level; kernel -1: if it joins none. */
 static int32_t level_needed(const cm__fusing *f, const cm_node *n, int32_t kernel)
 {
     int32_t needed = 0;
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        int32_t from = producer_of(f, n, k), other = from < 0 ? -1 : f->kernel[from];
+        int32_t from = waits_for(f, n, k), other = from < 0 ? -1 : f->kernel[from];
         if (from < 0) continue;
         bool    together = kernel >= 0 && other >= 0 && f->level[other] == f->level[kernel] && joins(f, n, k, other);
         int32_t after = f->level[other >= 0 ? other : from] + !together;
@@ -391,7 +400,7 @@ static int32_t level_of_call(const cm__fusing *f, const cm_node *n)
 {
     int32_t level = 0;
     for (int32_t k = 0; k < n->n_inputs; k++) {
-        int32_t from = producer_of(f, n, k), kernel = from < 0 ? -1 : f->kernel[from];
+        int32_t from = waits_for(f, n, k), kernel = from < 0 ? -1 : f->kernel[from];
         if (from >= 0 && f->level[kernel >= 0 ? kernel : from] > level) level = f->level[kernel >= 0 ? kernel : from];
     }
     return level;

@@ -34,7 +34,8 @@ typedef struct cm__factors {
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
-    double scaled_cast_bytes, joined_cast_bytes; /* dispatch/scaled.c */
+    /* dispatch/scaled.c */
+    double scaled_cast_bytes, joined_cast_bytes, largest_bytes, plain_cast_bytes, transposed_cast_bytes, apart_largest_bytes;
     double run_read, run_write, run_write_share; /* bytes per run of a copy with gaps: dispatch/walk.c */
     double access_bytes, pool_read, pool_gradient, pool_gradient_nchw, atomic_add, atomic_add_lanes, atomic_add_share,
         atomic_add_nhwc, atomic_add_contended, atomic_add_equal; /* bytes: dispatch/traffic.c */

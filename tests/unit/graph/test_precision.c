@@ -491,6 +491,19 @@ TEST(fp8_leaves_other_products_in_16_bits)
     assert_int_equal(output_type(find_node(step, "Conv")), CM_BF16);
     assert_int_equal(input_type(find_node(step, "MatMul"), 0), CM_BF16);
 }
+
+/* torchao converts the layers of a bf16 model and leaves its weights as they are. */
+TEST(fp8_of_a_captured_bf16_model_keeps_its_weights)
+{
+    int32_t h = as("fc", op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"))));
+    g->precision = CM_PRECISION_BF16;
+    train_in(CM_PRECISION_FP8, sum(op(CM_OP_RELU, IN(h))));
+    assert_int_equal(input_type(find_node(step, "Gemm"), 1), CM_FP8);
+    assert_int_equal(type_of("w"), CM_BF16);
+    assert_int_equal(cm__t(step, gradient_for("w"))->dtype, CM_BF16);
+    assert_int_equal(casts(CM_FORWARD, CM_BF16), 0);
+}
+
 /* ---- types that a capture recorded ------------------------------------------------------------------------------ */
 
 static int32_t in_16_bits(int32_t tensor, cm_dtype low)
@@ -613,6 +626,7 @@ int main(void)
         cmocka_unit_test(fp8_takes_products_with_parameters_down),
         cmocka_unit_test(fp8_leaves_the_last_of_several_products_in_16_bits),
         cmocka_unit_test(fp8_leaves_other_products_in_16_bits),
+        cmocka_unit_test(fp8_of_a_captured_bf16_model_keeps_its_weights),
         cmocka_unit_test(recorded_casts_are_made_where_they_change_something),
         cmocka_unit_test(recorded_types_hold_for_each_parameter),
         cmocka_unit_test(a_copy_is_left_out_after_a_cast_that_runs),

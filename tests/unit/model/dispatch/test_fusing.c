@@ -130,6 +130,21 @@ static void transposed_operands_are_copied_by_generated_code(void **state)
              "elementwise forward fused fp32 1,512", "gemm forward nt fp32 1,64,8,8");
 }
 
+/* The gradient of a sum does not depend on forward, but both gradients of a gated layer are one kernel: backward is a
+   graph of its own, which finds all of forward computed. It reads 3 x 64 numbers and writes 2 x 64, 1,280 bytes. */
+static void backward_does_not_wait_for_forward(void **state)
+{
+    (void)state;
+    MAKES_BY(TORCH_COMPILE,
+             CAPTURE("[[1,0],8]", "[8]", "10",
+                     TENSOR("[8,16]", "fp32", "parameter") "," X("[[1,0],16]") "," X("[[1,0],16]") "," X("[[1,0],16]") ","
+                     X("[[1,0],16]") "," TENSOR("[16,8]", "fp32", "parameter") "," X("[[1,0],8]"),
+                     STEP("aten::mm", "[2,4]", "[5]", "") "," STEP("aten::silu", "[5]", "[6]", "") ","
+                     STEP("aten::mm", "[2,4]", "[7]", "") "," STEP("aten::mul.Tensor", "[6,7]", "[8]", "") ","
+                     STEP("aten::mm", "[8,9]", "[10]", "")),
+             FP32, 4, "elementwise forward fused fp32 1,160");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_library_call_separates_kernels),
@@ -141,6 +156,7 @@ int main(void)
                                        cmocka_unit_test(a_small_operand_is_computed_where_it_is_read),
                                        cmocka_unit_test(a_sum_over_columns_is_apart_from_what_it_adds),
                                        cmocka_unit_test(neighbours_that_read_the_same_are_one_kernel),
-                                       cmocka_unit_test(transposed_operands_are_copied_by_generated_code)};
+                                       cmocka_unit_test(transposed_operands_are_copied_by_generated_code),
+                                       cmocka_unit_test(backward_does_not_wait_for_forward)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
