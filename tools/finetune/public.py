@@ -167,6 +167,11 @@ def loading_of(row, memory):
     return (int(row["n_devices"]) + 1) * memory["categories"]["weights_biases"] if sharded else 0
 
 
+def accumulated_of(row):
+    """Micro-batches of an update (gradient_accumulation_steps)."""
+    return int(row["grad_accum"] or 1)
+
+
 def words_of(row):
     """The options of a row; None: it is not used."""
     seq, devices = length_of(row), int(row["n_devices"])
@@ -183,11 +188,12 @@ def words_of(row):
     words += reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
     # Qwen's own code calls flash-attn's kernels for norms and rotary positions
     words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
-    batch = int(row["batch_per_device"])
+    batch, accumulated = row["batch_per_device"], accumulated_of(row)
+    repeated = ["--accumulate", str(accumulated)] if accumulated > 1 else []
     if devices == 1:
-        return words + ["--batch", str(batch)]
+        return words + (["--micro-batch", batch, *repeated] if repeated else ["--batch", batch])
     ep = row["parallel"].split("ep=")[1] if "ep=" in row["parallel"] else ""
-    return words + ["-n", str(devices), "--dp", str(devices), "--zero", "3", "--micro-batch", str(batch)] + \
+    return words + ["-n", str(devices), "--dp", str(devices), "--zero", "3", "--micro-batch", batch, *repeated] + \
         (["--ep", ep] if ep and ep != "1" else [])
 
 
@@ -210,9 +216,9 @@ def asked(program, command, row, words):
 
 
 def timed(row):
-    """Whether a row's time is of known lengths, and its seconds per micro-batch over all devices."""
+    """Seconds of an update, with all its micro-batches; None if lengths vary without their mean. (iter_time_s is a micro-batch's.)"""
     varied = row["source"].endswith(("ms-swift", "litgpt", "peft"))
-    return float(row["iter_time_s"]) if row["iter_time_s"] and not varied else None
+    return float(row["iter_time_s"]) * accumulated_of(row) if row["iter_time_s"] and not varied else None
 
 
 def memory_of(row):
@@ -234,7 +240,7 @@ def scored(program, row):
     memory = asked(program, "memory", row, words)
     out = {"source": row["source"].split("/")[1], "model": row["model"].split("/")[-1], "method": row["method"],
            "n": row["n_devices"], "batch": row["batch_per_device"], "kernels": row["kernels"], "status": row["status"],
-           "seq": length_of(row), "packing": row["packing"], "error": memory.get("error", "")}
+           "accumulated": accumulated_of(row), "seq": length_of(row), "packing": row["packing"], "error": memory.get("error", "")}
     if "error" in memory:
         return out
     out["fits"] = memory["fits"]
@@ -246,9 +252,9 @@ def scored(program, row):
     if row["status"] == "ok" and timed(row):
         step = asked(program, "predict", row, of_time(row, words))
         if "step_time_s" in step:
-            low, high = step["interval_s"]
-            out.update(time=step["step_time_s"], time_measured=timed(row), time_error=step["step_time_s"] / timed(row) - 1,
-                       inside=low <= timed(row) <= high)
+            measured, (low, high) = timed(row), step["interval_s"]
+            out.update(time=step["step_time_s"], time_measured=measured, time_error=step["step_time_s"] / measured - 1,
+                       inside=low <= measured <= high)
     return out
 
 
