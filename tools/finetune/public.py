@@ -155,6 +155,14 @@ def reentrant_of(row):
     return ["--reentrant"] if row["grad_ckpt"] == "1" and not row["source"].endswith("litgpt") else []
 
 
+def trainer_of(row):
+    """Hugging Face's trainer clips gradients unless told otherwise (max_grad_norm); litgpt's script does not. fms-acceleration's
+    benchmark.py sets skip_memory_metrics=False for the rows that have a peak of allocated memory: transformers then reads the
+    process' memory in a thread that never sleeps (trainer_utils.py, peak_monitor_func())."""
+    tracked = row["source"].endswith("fms-acceleration") and row["mem_peak_alloc_GiB"]
+    return ([] if row["source"].endswith("litgpt") else ["--clip-gradients"]) + (["--busy-thread"] if tracked else [])
+
+
 def attention_of(row):
     """ChatGLM3's own code passes a mask to PyTorch's attention and knows no FlashAttention, whatever the option says."""
     return ["--attention", "math"] if row["attention"] == "eager" or "chatglm3" in row["model"] else []
@@ -185,9 +193,9 @@ def words_of(row):
     quantized = "nf4-dq" if "bnb" in row["notes"] and row["method"] == "qlora" else QUANTIZED[row["base_quant"]]
     words += ["--quantize", quantized] if quantized else []
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
-    # Qwen's own code calls flash-attn's kernels for norms and rotary positions
-    words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
+    words += trainer_of(row) + reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
+    # Qwen's own code can call flash-attn's kernels, but its README leaves that of the norms (csrc/layer_norm) out as optional
+    words += ["--fused-kernels"] if "rope" in row["kernels"] else []
     batch, accumulated = row["batch_per_device"], accumulated_of(row)
     repeated = ["--accumulate", str(accumulated)] if accumulated > 1 else []
     if devices == 1:
@@ -260,7 +268,7 @@ def scored(program, row):
 
 # Options that a question leaves out which names the model, the method, the precision and the plan alone, and their words.
 FACTS = {"--reentrant": 1, "--loss-kernel": 2, "--logits": 2, "--use-cache": 1, "--software": 2, "--attention": 2,
-         "--tokens-per-sample": 2, "--fused-kernels": 1}
+         "--tokens-per-sample": 2, "--fused-kernels": 1, "--clip-gradients": 1, "--busy-thread": 1}
 
 
 def bare_of(row, words):

@@ -137,6 +137,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
+    if (graph->busy_thread) hosting.slower *= cm__time_factors.busy_thread_host;
     double         slower = hosting.slower * scale_of(&device->calibration.host);
     cm__step_model m = {
         .graph = graph,
