@@ -266,6 +266,10 @@ typedef struct cm_train_options {
     bool         use_cache;
     /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: free pages of segments can be used for other tensors */
     bool         expandable_segments;
+    bool         clip_gradients; /* eager PyTorch scales gradients by their norm before the update: clip_grad_norm_() */
+    /* a Python thread that never sleeps runs beside the training loop: Hugging Face's trainer with
+       skip_memory_metrics=False */
+    bool         busy_thread;
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;

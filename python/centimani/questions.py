@@ -56,6 +56,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
             grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
             use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+            clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
             lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
             freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
             software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -99,6 +100,10 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -165,17 +170,18 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
-        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
-        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
-        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
-        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
+        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
+        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -185,6 +191,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
            grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
            use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+           clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -220,6 +227,10 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -257,12 +268,13 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -272,6 +284,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+         clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
          software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
@@ -307,6 +320,10 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -344,12 +361,13 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
+        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
+        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
+        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -359,6 +377,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
           use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+          clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -393,6 +412,10 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -430,7 +453,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
@@ -444,7 +468,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
          fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
-         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
          dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
@@ -487,6 +512,10 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -550,7 +579,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
         "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
         "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
@@ -571,6 +601,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
           use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
+          clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
           software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
@@ -608,6 +639,10 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -652,14 +687,14 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
-        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
-        "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,
@@ -668,7 +703,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
          fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
-         expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
          runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
@@ -696,6 +732,10 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -726,11 +766,12 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
-        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--lora": lora,
-        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
-        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
-        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
-        "--threads": threads, "--what-if": what_if, "--price-basis": price_basis})
+        "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
+        "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
+        "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
+        "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
@@ -739,7 +780,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
             fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
-            expandable_segments: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+            busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
             attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
             fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
@@ -774,6 +816,10 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
         fragmentation
+    clip_gradients: eager PyTorch scales gradients by their norm before each update, as Hugging Face's trainer does by
+        default (max_grad_norm)
+    busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
+        skip_memory_metrics=False: the host takes longer
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -821,7 +867,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
-        "--expandable-segments": expandable_segments, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
+        "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
+        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,

@@ -2,27 +2,36 @@
 /* lean.c - whether a step that does not fit with the usual loss fits with one that stores less. */
 #include "model/lean.h"
 
-/* True: the options leave open which cross-entropy the script has, and the model's logits are large. Adapters and
-   quantised weights are those of Hugging Face's PEFT, whose trainers had PyTorch's plain one unless they were told.
-   TRL's has a chunked one since its pull request 5846 of May 2026; docs/results/fine-tuning.md says what public runs,
-   which are older, make of either. */
+/* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
     cm_runtime base = cm_runtime_base(o->runtime);
     bool       pytorch = base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
-    bool       trainer = o->train.tuning.rank > 0 || o->train.tuning.quantize != CM_QUANTIZE_NONE;
-    return pytorch && !trainer && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
+    return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }
 
-/* A fused loss saves fewer than four copies of the logits in fp32: a step that lacks more does not fit with it. */
+/* Adapters and quantised weights are those of Hugging Face's PEFT. Its trainer, TRL's, has a chunked loss by default since
+   release 1.7 (pull request 5846, 2026). The rest is then that trainer's, too: adapters are fp32 beside 16-bit weights
+   (PEFT's pull request 1706, 2024) and 16-bit beside quantised ones (TRL's trainers, as its pull request 7272 describes),
+   and PEFT's guide to FSDP with quantised weights checkpoints reentrantly (docs/source/accelerate/fsdp.md,
+   run_peft_qlora_fsdp.sh), where the guide without them does not. */
+static void take_trainer(cm_train_options *train, const cm_plan *plan)
+{
+    bool quantized = train->tuning.quantize != CM_QUANTIZE_NONE, sharded = plan->zero == 3 && plan->dp > 1;
+    train->loss_kernel = CM_LOSS_KERNEL_CHUNKED;
+    train->tuning.wide |= !quantized;
+    train->whole_layers |= quantized && sharded && train->recompute == CM_RECOMPUTE_FULL;
+}
+
+/* A fused or chunked loss saves fewer than four copies of the logits in fp32: a step that lacks more does not fit with it. */
 static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
 {
     cm_poly logits = cm_tensor_elements(cm__t(step, step->outputs[0]));
     return use->shortfall_bytes <= 4 * sizeof(float) * cm__poly_at(&logits, (double)batch);
 }
 
-/* ---- the step with a fused loss --------------------------------------------------------------------------------- */
+/* ---- the step with such a loss ---------------------------------------------------------------------------------- */
 
 bool cm__lean_graph_init(cm__lean_graph *lean)
 {
@@ -37,10 +46,12 @@ void cm__lean_graph_free(cm__lean_graph *lean)
     pthread_mutex_destroy(&lean->lock);
 }
 
-static cm_status make_graph(const cm_graph *forward, const cm_step_options *o, cm_graph **graph, cm_diag *diag)
+static cm_status make_graph(const cm_graph *forward, const cm_footprint *f, const cm_step_options *o, cm_graph **graph,
+                            cm_diag *diag)
 {
     cm_train_options train = o->train;
     train.loss_kernel = CM_LOSS_KERNEL_FUSED;
+    if (train.tuning.rank > 0 || train.tuning.quantize != CM_QUANTIZE_NONE) take_trainer(&train, &f->options.plan);
     return cm_graph_train(forward, &train, graph, diag);
 }
 
@@ -49,7 +60,7 @@ static cm_status make_shared(cm__lean_graph *lean, const cm_graph *forward, cons
                              const cm_step_options *o, cm_diag *diag)
 {
     pthread_mutex_lock(&lean->lock);
-    cm_status status = lean->graph ? CM_OK : make_graph(forward, o, &lean->graph, diag);
+    cm_status status = lean->graph ? CM_OK : make_graph(forward, f, o, &lean->graph, diag);
     if (!status && !lean->like) {
         status = cm_footprint_new(lean->graph, f->device, &f->options, &lean->like, diag);
         if (!status) cm__footprint_share_simulations(lean->like, NULL);
@@ -64,7 +75,7 @@ static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footpri
     cm__lean_graph *shared = lean->shared;
     cm_status       status = shared        ? make_shared(shared, forward, f, o, diag)
                              : lean->graph ? CM_OK
-                                           : make_graph(forward, o, &lean->graph, diag);
+                                           : make_graph(forward, f, o, &lean->graph, diag);
     if (status) return status;
     const cm_graph *graph = shared ? shared->graph : lean->graph;
     return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &f->options, &lean->footprint, diag);

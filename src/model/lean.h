@@ -3,8 +3,8 @@
  * lean.h - whether a step that does not fit with the usual loss fits with one that stores less.
  *
  * Nobody has to say which cross-entropy a script has. PyTorch's plain one is the default here. A fused one stores 2.5
- * times the fp32 logits less, and many scripts have one. A step that fits with a fused loss only is not refused, and
- * not called sure.
+ * times the fp32 logits less, and many scripts have one; trainers of adapters have a chunked one. A step that fits with
+ * such a loss only is not refused, and not called sure.
  */
 #ifndef CM_MODEL_LEAN_H
 #define CM_MODEL_LEAN_H

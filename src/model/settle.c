@@ -88,6 +88,15 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     return CM_OK;
 }
 
+/* Options of a PyTorch trainer. Megatron-LM always clips gradients. */
+static cm_status refuse_trainer(const cm_step_options *o, cm_diag *diag)
+{
+    const char *option = o->train.clip_gradients ? "--clip-gradients" : o->train.busy_thread ? "--busy-thread" : NULL;
+    if (!option || cm__is_pytorch(o->runtime)) return CM_OK;
+    return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s is about training loops of PyTorch; the runtime is %s", option,
+                        cm_runtime_name(o->runtime));
+}
+
 /* Habana's compiler runs the operators that a model's code writes out, such as the eight of GPT-2's GELU, one by one. Its
    libraries have a kernel for norms. */
 static bool runs_as_written(const cm_device *device, cm_runtime runtime)
@@ -104,6 +113,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     if (status) return status;
     o->runtime = cm__runtime_on(device, o->runtime);
     status = refuse_options(device, o, diag);
+    if (!status) status = refuse_trainer(o, diag);
     if (status) return status;
     if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);

@@ -125,9 +125,8 @@ static double host_time(const cm__cost *c, const cm__part *part, const cm_plan *
 
 static double stage_time(const cm__cost *c, double device_s, double host_s, double parameters, int32_t accumulate)
 {
-    bool   adds = c->parts.parameters > 0 && (accumulate > 1 || c->parts.buffered);
-    double added = adds ? c->parts.accumulate_s / c->parts.parameters : 0;
-    return fmax(device_s + added * parameters, host_s) + c->parts.batch_host_s;
+    double added_s = cm__accumulate_each(&c->parts, accumulate) * parameters;
+    return fmax(device_s + added_s, host_s) + c->parts.batch_host_s;
 }
 
 static cm__stages stages_of(const cm__model *m, const cm__cost *c, const cm_plan *p)

@@ -155,6 +155,14 @@ def reentrant_of(row):
     return ["--reentrant"] if row["grad_ckpt"] == "1" and not row["source"].endswith("litgpt") else []
 
 
+def trainer_of(row):
+    """Hugging Face's trainer clips gradients unless told otherwise (max_grad_norm); litgpt's script does not. fms-acceleration's
+    benchmark.py sets skip_memory_metrics=False for the rows that have a peak of allocated memory: transformers then reads the
+    process' memory in a thread that never sleeps (trainer_utils.py, peak_monitor_func())."""
+    tracked = row["source"].endswith("fms-acceleration") and row["mem_peak_alloc_GiB"]
+    return ([] if row["source"].endswith("litgpt") else ["--clip-gradients"]) + (["--busy-thread"] if tracked else [])
+
+
 def attention_of(row):
     """ChatGLM3's own code passes a mask to PyTorch's attention and knows no FlashAttention, whatever the option says."""
     return ["--attention", "math"] if row["attention"] == "eager" or "chatglm3" in row["model"] else []
@@ -165,6 +173,11 @@ def loading_of(row, memory):
     (litgpt/utils.py, Fabric's load_raw()), so the reading is the same for 1 and 2 samples."""
     sharded = row["source"].endswith("litgpt") and int(row["n_devices"]) > 1
     return (int(row["n_devices"]) + 1) * memory["categories"]["weights_biases"] if sharded else 0
+
+
+def accumulated_of(row):
+    """Micro-batches of an update (gradient_accumulation_steps)."""
+    return int(row["grad_accum"] or 1)
 
 
 def words_of(row):
@@ -180,14 +193,15 @@ def words_of(row):
     quantized = "nf4-dq" if "bnb" in row["notes"] and row["method"] == "qlora" else QUANTIZED[row["base_quant"]]
     words += ["--quantize", quantized] if quantized else []
     words += ["--recompute", "full"] if row["grad_ckpt"] == "1" else []
-    words += reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
-    # Qwen's own code calls flash-attn's kernels for norms and rotary positions
-    words += ["--fused-kernels"] if "rope" in row["kernels"] or row["source"].endswith("/Qwen") else []
-    batch = int(row["batch_per_device"])
+    words += trainer_of(row) + reentrant_of(row) + loss_of(row) + cache_of(row) + software_of(row) + attention_of(row) + varied_of(row)
+    # Qwen's own code can call flash-attn's kernels, but its README leaves that of the norms (csrc/layer_norm) out as optional
+    words += ["--fused-kernels"] if "rope" in row["kernels"] else []
+    batch, accumulated = row["batch_per_device"], accumulated_of(row)
+    repeated = ["--accumulate", str(accumulated)] if accumulated > 1 else []
     if devices == 1:
-        return words + ["--batch", str(batch)]
+        return words + (["--micro-batch", batch, *repeated] if repeated else ["--batch", batch])
     ep = row["parallel"].split("ep=")[1] if "ep=" in row["parallel"] else ""
-    return words + ["-n", str(devices), "--dp", str(devices), "--zero", "3", "--micro-batch", str(batch)] + \
+    return words + ["-n", str(devices), "--dp", str(devices), "--zero", "3", "--micro-batch", batch, *repeated] + \
         (["--ep", ep] if ep and ep != "1" else [])
 
 
@@ -210,9 +224,9 @@ def asked(program, command, row, words):
 
 
 def timed(row):
-    """Whether a row's time is of known lengths, and its seconds per micro-batch over all devices."""
+    """Seconds of an update, with all its micro-batches; None if lengths vary without their mean. (iter_time_s is a micro-batch's.)"""
     varied = row["source"].endswith(("ms-swift", "litgpt", "peft"))
-    return float(row["iter_time_s"]) if row["iter_time_s"] and not varied else None
+    return float(row["iter_time_s"]) * accumulated_of(row) if row["iter_time_s"] and not varied else None
 
 
 def memory_of(row):
@@ -234,7 +248,7 @@ def scored(program, row):
     memory = asked(program, "memory", row, words)
     out = {"source": row["source"].split("/")[1], "model": row["model"].split("/")[-1], "method": row["method"],
            "n": row["n_devices"], "batch": row["batch_per_device"], "kernels": row["kernels"], "status": row["status"],
-           "seq": length_of(row), "packing": row["packing"], "error": memory.get("error", "")}
+           "accumulated": accumulated_of(row), "seq": length_of(row), "packing": row["packing"], "error": memory.get("error", "")}
     if "error" in memory:
         return out
     out["fits"] = memory["fits"]
@@ -246,15 +260,15 @@ def scored(program, row):
     if row["status"] == "ok" and timed(row):
         step = asked(program, "predict", row, of_time(row, words))
         if "step_time_s" in step:
-            low, high = step["interval_s"]
-            out.update(time=step["step_time_s"], time_measured=timed(row), time_error=step["step_time_s"] / timed(row) - 1,
-                       inside=low <= timed(row) <= high)
+            measured, (low, high) = timed(row), step["interval_s"]
+            out.update(time=step["step_time_s"], time_measured=measured, time_error=step["step_time_s"] / measured - 1,
+                       inside=low <= measured <= high)
     return out
 
 
 # Options that a question leaves out which names the model, the method, the precision and the plan alone, and their words.
 FACTS = {"--reentrant": 1, "--loss-kernel": 2, "--logits": 2, "--use-cache": 1, "--software": 2, "--attention": 2,
-         "--tokens-per-sample": 2, "--fused-kernels": 1}
+         "--tokens-per-sample": 2, "--fused-kernels": 1, "--clip-gradients": 1, "--busy-thread": 1}
 
 
 def bare_of(row, words):

@@ -71,16 +71,6 @@ static void shift(cm__dispatch *d, int32_t node)
     if (cm__node(d, node)->block >= 0) cm__dispatch_slice_grad(d, node);
 }
 
-static void pass_over(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    memset(c.dtype, 0, sizeof c.dtype);
-    memcpy(c.dtype, dtype, strlen(dtype));
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = elements;
-    cm__dispatch_add(d, node, &c);
-}
-
 static void update(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
@@ -95,21 +85,17 @@ static void update(cm__dispatch *d, int32_t node)
         sixteen |= cm_dtype_size(t->dtype) == 2;
         tensors++;
     }
-    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", CM_FP32, false);
     cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer),
                                         CM_FP32, false);
-    norm.sizes[CM__REDUCE_OUTER] = norm.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    norm.sizes[CM__REDUCE_REDUCE] = elements;
     all.sizes[CM__OPTIMIZER_TENSORS] = cm__poly_const(tensors);
     all.sizes[CM__OPTIMIZER_ELEMENTS] = elements;
-    if (sixteen) pass_over(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
-    if (half) pass_over(d, node, "scale", "fp32", elements);
-    cm__dispatch_add(d, node, &norm);
-    pass_over(d, node, "scale", "fp32", elements); /* gradient clipping */
+    if (sixteen) cm__call_pass(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
+    if (half) cm__call_pass(d, node, "scale", "fp32", elements);
+    cm__call_clip(d, node, CM_FP32, elements);
     cm__dispatch_add(d, node, &all);
-    if (sixteen) pass_over(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
+    if (sixteen) cm__call_pass(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
     if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->software))
-        pass_over(d, node, "copy", "fp32", cm__poly_scale(elements, cm__time_factors.joined_cast_bytes / 8));
+        cm__call_pass(d, node, "copy", "fp32", cm__poly_scale(elements, cm__time_factors.joined_cast_bytes / 8));
 }
 
 static cm__dispatch_rule *const rules[CM_OPS] = {

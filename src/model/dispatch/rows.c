@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - kernel calls of normalisation and updates. */
 #include <math.h>
+#include <string.h>
 #include "model/dispatch/rules.h"
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
@@ -137,9 +138,44 @@ static void update_each(cm__dispatch *d, int32_t node)
     }
 }
 
+void cm__call_pass(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements)
+{
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
+    memset(c.dtype, 0, sizeof c.dtype);
+    memcpy(c.dtype, dtype, strlen(dtype));
+    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
+    c.sizes[CM__ELEMENTWISE_INNER] = elements;
+    cm__dispatch_add(d, node, &c);
+}
+
+void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements)
+{
+    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", dtype, false);
+    norm.sizes[CM__REDUCE_OUTER] = norm.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
+    norm.sizes[CM__REDUCE_REDUCE] = elements;
+    cm__dispatch_add(d, node, &norm);
+    cm__call_pass(d, node, "scale", cm_dtype_name(dtype), elements);
+}
+
+/* clip_grad_norm_() reads all gradients for their norm, then scales them (_foreach_norm() and _foreach_mul_()). */
+static void clip_gradients(cm__dispatch *d, int32_t node)
+{
+    const cm_node *n = cm__node(d, node);
+    cm_poly        elements = cm__poly_const(0);
+    cm_dtype       dtype = CM_FP32;
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        const cm_tensor *t = cm__in(d->g, n, i);
+        if (t->role != CM_ROLE_PARAMETER_GRADIENT) continue;
+        elements = cm__poly_add(elements, cm_tensor_elements(t));
+        dtype = t->dtype;
+    }
+    cm__call_clip(d, node, dtype, elements);
+}
+
 void cm__dispatch_update(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    if (d->g->clips_gradients) clip_gradients(d, node);
     if (d->g->optimizer >= CM_OPTIMIZER_ADAMW_8BIT) {
         update_each(d, node);
         return;

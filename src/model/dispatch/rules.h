@@ -50,6 +50,10 @@ static inline cm__pass cm__pass_of(const cm_node *n, const cm_node *forward)
 
 /* Adds the call with its first two sizes set. */
 void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second);
+/* One elementwise kernel over so many numbers. */
+void cm__call_pass(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements);
+/* Gradient clipping: the norm of all gradients, and a pass that scales them. */
+void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements);
 
 /* One kernel over `elements`, from the types of tensors a and b (-1: none) into the type of `out`. */
 void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,

@@ -41,9 +41,8 @@ static void add(sums *s, const cm__parts *parts, const cm__part *p, const cm_pla
 
 static double stage_time(const cm__parts *parts, const sums *s, int32_t accumulate)
 {
-    bool   added = parts->parameters > 0 && (accumulate > 1 || parts->buffered);
-    double each = added ? parts->accumulate_s / parts->parameters : 0;
-    return fmax(s->device_s + each * s->parameters, s->host_s) + parts->batch_host_s;
+    double added_s = cm__accumulate_each(parts, accumulate) * s->parameters;
+    return fmax(s->device_s + added_s, s->host_s) + parts->batch_host_s;
 }
 
 /* Time of a stage with the parts [from, to). */

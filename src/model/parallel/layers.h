@@ -68,4 +68,13 @@ static inline double cm__part_shard_host(const cm__parts *parts, const cm__part 
     return plan->zero == 3 && plan->dp * plan->cp > 1 ? p->units * parts->unit_host_s : 0;
 }
 
+/* Seconds per parameter and micro-batch to add gradients to those of earlier micro-batches. The first micro-batch of an
+   update adds nothing: PyTorch keeps its gradients as they are (zero_grad(set_to_none=True), AccumulateGrad); a buffer is
+   always added to. */
+static inline double cm__accumulate_each(const cm__parts *parts, int32_t accumulate)
+{
+    double part = parts->buffered ? 1 : 1 - 1.0 / (accumulate > 1 ? accumulate : 1);
+    return parts->parameters > 0 ? part * parts->accumulate_s / parts->parameters : 0;
+}
+
 #endif

@@ -137,7 +137,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
-    double         slower = hosting.slower * scale_of(&device->calibration.host);
+    /* not the time of FSDP's modules, which public runs with and without such a thread show alike (data/factors.tsv) */
+    double         busy = graph->busy_thread ? cm__time_factors.busy_thread_host : 1;
+    double         slower = hosting.slower * busy * scale_of(&device->calibration.host);
     cm__step_model m = {
         .graph = graph,
         .device = device,

@@ -49,6 +49,7 @@ typedef struct cm__factors {
        least */
     double transfer_error, corrected_error, slow_groups_error, least_transfer;
     double common_error, compiled_error, neighbours_shared, sparse_error; /* of a step: step.c */
+    double busy_thread_host; /* host time beside a Python thread that never sleeps, over that alone (cm_train_options) */
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */
     double expert_wait; /* of the device in a layer of experts, for a host that reads how many tokens each one gets */
     double expert_hidden; /* part of experts' exchanges between nodes that another micro-batch's computing hides */

@@ -55,7 +55,7 @@ static void test_verdict(void **state)
     assert_true(!many.fits && many.sure && many.shortfall_bytes > 0);
 }
 
-/* Nothing is open if there are no logits, if the runtime has its own loss, or if adapters say which trainer it is. */
+/* Nothing is open if there are no logits or if the runtime has its own loss. */
 static void test_nothing_open(void **state)
 {
     (void)state;
@@ -65,14 +65,37 @@ static void test_nothing_open(void **state)
     assert_int_equal(cm_step_memory(step, 64, &use, NULL), CM_OK);
     assert_true(!use.fits && use.sure);
     cm_step_free(step);
-    cm_step_options o = {.train = {.precision = CM_PRECISION_AMP_BF16, .tuning = {.rank = 8}}};
-    for (int told = 0; told < 2; told++) { /* 16,384 tokens fit with a fused loss only */
-        o.train.loss_kernel = told ? CM_LOSS_KERNEL_FUSED : CM_LOSS_KERNEL_AUTO;
-        assert_int_equal(cm_step_new(LAYERS, device, &o, &step, NULL), CM_OK);
-        assert_int_equal(cm_step_memory(step, 4, &use, NULL), CM_OK);
-        assert_true(use.fits == told && use.sure);
-        cm_step_free(step);
-    }
+}
+
+static cm_memory_use tuned(cm_step_options o, int64_t batch)
+{
+    cm_step      *step;
+    cm_memory_use use;
+    o.train.precision = CM_PRECISION_BF16;
+    o.train.tuning.rank = 8;
+    assert_int_equal(cm_step_new(LAYERS, device, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_step_memory(step, batch, &use, NULL), CM_OK);
+    cm_step_free(step);
+    return use;
+}
+
+/* The trainer of adapters has a chunked loss and, without quantised weights, fp32 adapters: 16,384 tokens fit with such a
+   loss only. A named loss decides. */
+static void test_adapters(void **state)
+{
+    (void)state;
+    cm_step_options o = {.train = {.loss_kernel = CM_LOSS_KERNEL_PLAIN}}, wide = {.train = {.tuning = {.wide = true}}};
+    assert_true(!tuned(o, 4).fits);
+    o.train.loss_kernel = wide.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
+    cm_memory_use narrow_use = tuned(o, 4), wide_use = tuned(wide, 4);
+    assert_true(wide_use.fits && wide_use.peak_bytes > narrow_use.peak_bytes);
+    o.train.loss_kernel = CM_LOSS_KERNEL_AUTO;
+    cm_memory_use open = tuned(o, 4);
+    assert_true(open.fits && !open.sure && open.least_bytes == wide_use.peak_bytes);
+    o.train.tuning.quantize = CM_QUANTIZE_NF4; /* adapters of 16 bits */
+    cm_memory_use quantized = tuned(o, 4);
+    o.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
+    assert_true(quantized.fits && !quantized.sure && quantized.least_bytes == tuned(o, 4).peak_bytes);
 }
 
 /* The chosen batch size surely fits, although larger ones may. */
@@ -97,7 +120,7 @@ static void test_choice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdict), cmocka_unit_test(test_nothing_open),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdict), cmocka_unit_test(test_nothing_open), cmocka_unit_test(test_adapters),
                                        cmocka_unit_test(test_choice)};
     return cmocka_run_group_tests(tests, begin, end);
 }

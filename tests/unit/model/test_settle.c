@@ -127,6 +127,13 @@ static void test_refused(void **state)
     fused.runtime = whole.runtime = CM_RUNTIME_TORCH_COMPILE;
     assert_int_equal(status_of(gpu, fused), CM_ERR_UNSUPPORTED); /* it fuses by itself */
     assert_int_equal(status_of(gpu, whole), CM_OK);
+    cm_step_options clips = {.train.clip_gradients = true}, busy = {.train.busy_thread = true};
+    assert_int_equal(status_of(gpu, clips), CM_OK);
+    assert_int_equal(status_of(gpu, busy), CM_OK);
+    assert_int_equal(status_of(wafer, clips), CM_ERR_UNSUPPORTED);
+    clips.runtime = busy.runtime = CM_RUNTIME_MEGATRON;
+    assert_int_equal(status_of(gpu, clips), CM_ERR_UNSUPPORTED); /* it always clips */
+    assert_int_equal(status_of(gpu, busy), CM_ERR_UNSUPPORTED);
     cm_step_options many = {.steps_per_call = 8}; /* calls of whole graphs */
     assert_int_equal(status_of(gpu, many), CM_ERR_UNSUPPORTED);
     assert_int_equal(status_of(wafer, many), CM_OK);

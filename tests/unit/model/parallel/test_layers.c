@@ -113,11 +113,23 @@ static void equal_layers_once(void **state)
     cm_device_free(d);
 }
 
+/* PyTorch keeps the first micro-batch's gradients and adds the others'; Megatron-LM adds all to its buffer. */
+static void first_gradients_are_kept(void **state)
+{
+    (void)state;
+    cm__parts parts = {.parameters = 8, .accumulate_s = 2};
+    is(cm__accumulate_each(&parts, 1), 0);
+    is(cm__accumulate_each(&parts, 4), 3.0 / 4 * 2 / 8);
+    parts.buffered = true;
+    is(cm__accumulate_each(&parts, 1), 2.0 / 8);
+    is(cm__accumulate_each(&parts, 4), 2.0 / 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(megatron_host), cmocka_unit_test(megatron_reads_loss),
-        cmocka_unit_test(equal_layers_once),
+        cmocka_unit_test(equal_layers_once), cmocka_unit_test(first_gradients_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_step.c - the errors of a sum of calls, rates, model FLOP, calibration factors, and sparse products. */
+/* test_step.c - the errors of a sum of calls, rates, model FLOP, calibration factors, sparse products, and options of the trainer. */
 #include <math.h>
+#include <string.h>
 #include "model/step/step.h" /* before time_device.h: operators have a column TABLE */
 #include "time_device.h"
+#include "model/time/factors.h"
 
 static cm_diag diag;
 
@@ -151,11 +153,65 @@ static void test_sparse(void **state)
     cm_graph_free(step);
 }
 
+/* ---- options of the trainer --------------------------------------------------------------------------------------- */
+
+static cm_graph *trained(bool clips, bool busy)
+{
+    cm_graph        *forward, *step;
+    cm_train_options train = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAMW,
+                              .clip_gradients = clips, .busy_thread = busy};
+    assert_int_equal(cm_graph_load(GPT, NULL, &forward, NULL), CM_OK);
+    assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
+    cm_graph_free(forward);
+    return step;
+}
+
+/* Calls of one kind over as many numbers as are updated. */
+static int calls_over_all(const cm__dispatch *d, int op, int size)
+{
+    int    count = 0;
+    double all = 0;
+    for (int32_t i = 0; i < d->n_calls; i++)
+        if (d->calls[i].op == CM__CALL_OPTIMIZER) all = d->calls[i].sizes[CM__OPTIMIZER_ELEMENTS].c[0];
+    for (int32_t i = 0; i < d->n_calls; i++)
+        count += d->calls[i].op == op && d->calls[i].sizes[size].c[0] == all && strcmp(d->calls[i].dtype, "bf16") == 0;
+    return count;
+}
+
+/* Clipping reads all gradients once for their norm and scales them in one more pass. A thread that never sleeps makes
+   the host's operators slower by one factor, not FSDP's modules. */
+static void test_trainer(void **state)
+{
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device         *d;
+    cm_graph          *plain = trained(false, false), *clipped = trained(true, false), *busy = trained(false, true);
+    cm_predict_options o = {.runtime = CM_RUNTIME_TORCH_EAGER};
+    assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
+    cm__step_model m = cm__step_model_new(ctx, plain, d, &o, NULL), c = cm__step_model_new(ctx, clipped, d, &o, NULL),
+                   b = cm__step_model_new(ctx, busy, d, &o, NULL);
+    assert_int_equal(calls_over_all(m.calls, CM__CALL_REDUCE, CM__REDUCE_REDUCE), 0);
+    assert_int_equal(calls_over_all(c.calls, CM__CALL_REDUCE, CM__REDUCE_REDUCE), 1);
+    assert_int_equal(calls_over_all(m.calls, CM__CALL_ELEMENTWISE, CM__ELEMENTWISE_INNER), 0);
+    assert_int_equal(calls_over_all(c.calls, CM__CALL_ELEMENTWISE, CM__ELEMENTWISE_INNER), 1);
+    assert_true(cm__time_factors.busy_thread_host > 1);
+    near(b.host_s, cm__time_factors.busy_thread_host * m.host_s, 1e-12);
+    near(b.host_update_s, cm__time_factors.busy_thread_host * m.host_update_s, 1e-12);
+    near(b.host_unit_s, m.host_unit_s, 1e-12);
+    near(c.host_s, m.host_s, 1e-12);
+    cm_graph_free(plain);
+    cm_graph_free(clipped);
+    cm_graph_free(busy);
+    cm__ctx_free(ctx);
+    cm_device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_errors_of_calls),
                                        cmocka_unit_test(test_rates),
                                        cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_launches), cmocka_unit_test(test_calibrated),
-                                       cmocka_unit_test(test_sparse)};
+                                       cmocka_unit_test(test_sparse), cmocka_unit_test(test_trainer)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

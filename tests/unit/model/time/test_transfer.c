@@ -82,6 +82,27 @@ static void conversions_follow_the_bandwidth(void **state)
     }
 }
 
+/* An AdamW update of 2^30 numbers reads and writes 20 tensors of them, Adam's 18, one with momentum 8, without 3: at the
+   time of that traffic it follows the bandwidth alone. */
+static void updates_follow_the_bandwidth(void **state)
+{
+    static const struct {
+        const char *call;
+        double      tensors;
+    } cases[] = {
+        {"optimizer update adamw bf16 1,1073741824", 20},
+        {"optimizer update adam bf16 1,1073741824", 18},
+        {"optimizer update momentum bf16 1,1073741824", 8},
+        {"optimizer update sgd bf16 1,1073741824", 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        double time_s = cases[i].tensors * 2 * 1073741824. / 0.9e12;
+        near(with(cases[i].call, time_s, 0, BANDWIDTH, 0.5), 2 * time_s, 1e-3);
+        near(with(cases[i].call, time_s, 0, CORES, 0.5), time_s, 1e-3);
+    }
+}
+
 /* A cache that holds three quarters of the bytes leaves a quarter of the traffic: 1 - 1 / (1 + f^8) with f^8 = 1/3. */
 static void a_cache_takes_traffic(void **state)
 {
@@ -325,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_follows_the_bandwidth),
         cmocka_unit_test(conversions_follow_the_bandwidth),
+        cmocka_unit_test(updates_follow_the_bandwidth),
         cmocka_unit_test(a_cache_takes_traffic),
         cmocka_unit_test(a_good_product_follows_the_peak),
         cmocka_unit_test(faster_than_both_bounds),
