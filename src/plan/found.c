@@ -136,16 +136,22 @@ static bool surely_exceeds(const cm_step *step, const cm_plan *plan)
     return !use.fits;
 }
 
-/* The time of a plan that does not fit is not needed. known: the time, if it has been predicted before; NULL: not. */
+/* The time of a plan that does not fit is not needed, nor the memory of one that is not wanted: the cheaper question comes
+   first. known: the time, if it has been predicted before; NULL: not. */
 static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count,
                          const cm_prediction_info *known, cm__outcome *out)
 {
     out->use.fits = false;
     if (!by_count && surely_exceeds(step, plan)) return CM_OK;
+    if (f->slowest_s > 0 && !by_count && !known) {
+        cm_status timed = cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
+        if (timed || out->info.step_time_s >= f->slowest_s) return timed;
+        known = &out->info;
+    }
     cm_status status = by_count ? cm_step_memory(step, plan->micro_batch, &out->use, f->ctx->diag)
                                 : cm__step_sure_memory(step, plan->micro_batch, &out->use, f->ctx->diag);
     if (status || !(by_count || out->use.fits)) return status;
-    if (known) out->info = *known;
+    if (known && known != &out->info) out->info = *known;
     return known ? CM_OK : cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
 }
 
