@@ -136,22 +136,16 @@ static bool surely_exceeds(const cm_step *step, const cm_plan *plan)
     return !use.fits;
 }
 
-/* The time of a plan that does not fit is not needed, nor the memory of one that is not wanted: the cheaper question comes
-   first. known: the time, if it has been predicted before; NULL: not. */
+/* The time of a plan that does not fit is not needed. known: the time, if it has been predicted before; NULL: not. */
 static cm_status predict(cm__finding *f, cm_step *step, const cm_plan *plan, bool by_count,
                          const cm_prediction_info *known, cm__outcome *out)
 {
     out->use.fits = false;
     if (!by_count && surely_exceeds(step, plan)) return CM_OK;
-    if (f->slowest_s > 0 && !by_count && !known) {
-        cm_status timed = cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
-        if (timed || out->info.step_time_s >= f->slowest_s) return timed;
-        known = &out->info;
-    }
     cm_status status = by_count ? cm_step_memory(step, plan->micro_batch, &out->use, f->ctx->diag)
                                 : cm__step_sure_memory(step, plan->micro_batch, &out->use, f->ctx->diag);
     if (status || !(by_count || out->use.fits)) return status;
-    if (known && known != &out->info) out->info = *known;
+    if (known) out->info = *known;
     return known ? CM_OK : cm_step_time(step, plan->micro_batch, &out->info, f->ctx->diag);
 }
 
@@ -171,8 +165,16 @@ bool cm__time_plan(cm__finding *f, const cm_plan *plan, cm_prediction_info *info
     return true;
 }
 
+/* Memory takes longer to find than time. */
+static bool is_too_slow(cm__finding *f, const cm_plan *plan)
+{
+    cm_prediction_info info;
+    return f->slowest_s > 0 && cm__time_plan(f, plan, &info) && info.step_time_s >= f->slowest_s;
+}
+
 bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out)
 {
+    if (!known && is_too_slow(f, plan)) return false;
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
     const cm_step_options options = {.load = f->o->load, .train = train, .runtime = f->m->runtime, .plan = *plan,

@@ -272,7 +272,8 @@ static void take_best(searching *s, const cm__best *best, cm_search *search)
     for (int32_t i = 0; i < best->count; i++) tried[i].plan = best->list[i].plan;
     for (int32_t i = 0; i < best->count && !is_complete(s, search, &best->list[i]); i++) {
         if (s->o->distinct && listed(search, &tried[i].plan)) continue;
-        if (search->n_found == SHOWN && by_time(s)) finding.slowest_s = search->found[SHOWN - 1].step_time_s;
+        if (search->n_found == SHOWN && by_time(s) && !s->varied)
+            finding.slowest_s = search->found[SHOWN - 1].step_time_s;
         if (!find_plan(s, &finding, search, tried, i, best->count)) continue;
         if (!gains_nothing(search, &tried[i].out.found)) insert(s, search, &tried[i].out.found);
     }
