@@ -394,8 +394,8 @@ void cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2])
         }
 }
 
-/* Micro-batches pass the slowest stage one after the other, and no stage has fewer layers than the mean. All other terms
-   of an iteration are at least 0. */
+/* Micro-batches pass the slowest stage one after the other, and estimates give each stage the mean of the layers. All
+   other terms of an iteration are at least 0. */
 static double least_of(const cm__model *m, int32_t cost, const cm_plan *p)
 {
     cm__part layer = layer_of(m, &m->costs[cost], p);

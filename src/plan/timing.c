@@ -124,8 +124,8 @@ static int by_least(const void *a, const void *b)
 
 #define ROUNDING 1e-9
 
-/* If only the fastest plans are wanted, places with the least communication come first, and the others are not timed when
-   none of them can have one of the best. */
+/* If only the fastest plans are wanted, places with the least communication come first, and the others are not timed
+   when none of them can have one of the best. */
 static void time_waiting(const cm__timing *t, cm__model *m, waiting *all, int32_t count, cm__best *best)
 {
     bool ordered = t->fastest && !m->whole;

@@ -350,7 +350,8 @@ static double merge_time(const cm__making *k, double numbers, bool backward, boo
     return rate > 0 ? numbers * bytes / rate : 0;
 }
 
-/* Times of a layer's exchange of keys and values, and of their gradients. Layers exchange few different numbers of bytes. */
+/* Times of a layer's exchange of keys and values, and of their gradients. Layers exchange few different numbers of
+   bytes. */
 typedef struct key_times {
     double bytes, each, gather_s, scatter_s; /* each: bytes of a key's number, as it is scattered */
 } key_times;
