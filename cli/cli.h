@@ -90,6 +90,8 @@ bool           options_fit_together(const command *c, const settings *s); /* tog
 bool           parse_options(const command *c, settings *s, int argc, char **argv);
 const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
+/* predict.c: takes the file that --host names, which was measured, out of the options; NULL: it names an id, or nothing */
+const char    *settle_host(settings *s);
 void           settle_prediction(settings *s, const char *model); /* predict.c: copy the options of a prediction */
 const char    *own_offers(settings *s);          /* prices.c: path of the user's offers; NULL: none */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */

@@ -30,6 +30,7 @@ static bool complete(const settings *s)
     else if (!p->global_batch) say("plan needs --global-batch N: samples per update over all devices");
     else if (s->plan.options.within_s > 0 && s->plan.options.tokens <= 0)
         say("--within needs --tokens N: the tokens to train on in that time");
+    else if (s->predict.options.loading.host) say("plan --host needs a FILE of 'bench --suite host': plans load no data");
     else return true;
     return false;
 }
@@ -52,6 +53,7 @@ int run_plan(settings *s)
 {
     cm__plan_report *report;
     cm_diag          diag = {0};
+    s->plan.host_file = settle_host(s);
     if (!complete(s)) return EXIT_USAGE;
     s->plan.graph = s->graph;
     s->plan.graph.model = s->operands[0];

@@ -50,18 +50,18 @@ static int save_views(const settings *s, const cm__predict_report *report)
     return code;
 }
 
-/* A host that is named by a file was measured: ids have neither dots nor slashes. */
-static void settle_host(settings *s)
+/* ids have neither dots nor slashes */
+const char *settle_host(settings *s)
 {
-    const char **host = &s->predict.options.loading.host;
-    if (!*host || !strpbrk(*host, "./")) return;
-    s->predict.host_file = *host;
+    const char **host = &s->predict.options.loading.host, *file = *host;
+    if (!file || !strpbrk(file, "./")) return NULL;
     *host = NULL;
+    return file;
 }
 
 void settle_prediction(settings *s, const char *model)
 {
-    settle_host(s);
+    s->predict.host_file = settle_host(s);
     s->predict.graph = s->graph;
     s->predict.graph.model = model;
     s->predict.device = s->device;

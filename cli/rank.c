@@ -14,6 +14,7 @@ bool settle_ranking(settings *s)
     s->rank.prices = s->prices;
     s->rank.offers = own_offers(s);
     if (!loading_makes_sense(s)) return false;
+    s->rank.host_file = settle_host(s);
     s->rank.loading = s->predict.options.loading;
     return true;
 }

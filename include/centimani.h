@@ -1104,6 +1104,7 @@ typedef struct cm_rank_options {
     double               port_hours, port_usd_hour; /* engineering time to port the model from the baseline, its rate */
     int32_t              threads;  /* 0: one per core, at most 8 */
     bool                 try_recompute; /* where memory limits the batch, also try CM_RECOMPUTE_FULL */
+    const char          *host_file; /* profile for cm_device_use_host(), of all devices that a host launches; NULL: none */
 } cm_rank_options;
 
 /* Whether a device is ranked, and otherwise why not. */

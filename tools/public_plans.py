@@ -22,8 +22,9 @@ MPT = {"125m": (12, 768, 12), "350m": (24, 1024, 16), "760m": (24, 1536, 12), "1
        "7b": (32, 4096, 32), "13b": (40, 5120, 40), "30b": (48, 7168, 56), "70b": (64, 8192, 64)}
 # products have biases: no_bias = False in llmfoundry/models/mpt/configuration_mpt.py, and the benchmark's files do not change it
 MPT_REST = "activation=gelu,dropout=0,embed_dropout=0,attention_dropout=0"
+# conf/training/nemotron in NeMo-Framework-Launcher 24.07: share_embeddings_and_output_weights = false, bias = false
 NEMOTRON = "gpt:layers=%d,hidden=%d,heads=%d,kv_heads=%d,ffn=%d,vocab=256000,activation=relu,dropout=0,embed_dropout=0," \
-           "attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0"
+           "attention_dropout=0,qkv_bias=0,out_bias=0,mlp_bias=0,tied=0"
 MODELS = {
     "LLAMA2-7B": "llama2-7b", "LLAMA2-13B": "llama2-13b", "LLAMA2-70B": "llama2-70b", "LLAMA3-8B": "llama3-8b",
     "LLAMA3_8B": "llama3-8b", "LLAMA3-70B": "llama3-70b", "LLAMA3_70B": "llama3-70b", "LLAMA3.1_405B": "llama3-405b",
@@ -66,7 +67,13 @@ EXPANDABLE = {("LLAMA3.1_405B", "GB200"): "", ("LLAMA3.1_405B", "GB300"): "26.04
 # A row whose printed plan is not that of its release's recipe: the table of 26.02.01 prints micro-batches of 2 and no interleaving for
 # Llama 3 70B in MXFP8 on GB300, as it does for FP8 and NVFP4 there. The recipe (LLAMA3_70B_PRETRAIN_CONFIG_GB300_FP8_MX_V2 in
 # llama3_workload_base_configs.py) has 1 and 5 at v0.3.0, v0.3.1 and v0.4.0, as the tables of 26.02 and 26.04 print.
-MISPRINTED = {("LLAMA3_70B", "GB300", "MXFP8", "26.02.01"): {"MBS": "1", "VP": "5"}}
+# GPT OSS 120B on H100 in 25.11 is printed with 4 stages, micro-batches of 4 and 2 accumulations, as many as without stages: these
+# are the numbers of the row on B200. The recipe (GPT_OSS_120B_H100_BF16_BASE_CONFIG in gpt_oss/workload_base_configs.py at v0.2.0) has 1.
+MISPRINTED = {("LLAMA3_70B", "GB300", "MXFP8", "26.02.01"): {"MBS": "1", "VP": "5"},
+              ("GPT OSS 120B", "H100-SXM-80GB", "BF16", "25.11"): {"MBS": "1"}}
+# NeMo-Framework-Launcher 24.07 trains GPT-3 and Llama in fp8 with examples/training/{gpt,llama}/h100/*_fp8*.sh, which have the nodes and
+# global batches of the guide's table and all set grad_sync_dtype=bf16. Those of Nemotron 8B and 22B do not, nemotron_340b.yaml does.
+WIDE_GRADIENTS = {"Nemotron-8B", "Nemotron-22B"}
 TIMING = {"--overlap": 1, "--async-tp": 1, "--async-ep": 1, "--cluster": 2} # options of time alone, and their words
 NETWORK = {"nvidia-a100-40g": "node=8,net=1600Gb", "nvidia-a100-80g": "node=8,net=1600Gb"}
 
@@ -115,9 +122,9 @@ def megatron(row):
     words += ["--sequence-parallel", "--async-tp"] if tp > 1 else [] # assumed of both sources: tensor-parallel exchanges overlap
     words += ["--interleave", noted(row, "VP")] if pp > 1 and counted(row, "VP") > 1 else []
     words += ["--ep", str(ep)] if ep > 1 else []
-    # NeMo-Framework-Launcher 24.07, conf/training/nemotron/nemotron_340b.yaml: grad_sync_dtype. No other of its recipes has it.
-    words += ["--grad-reduce-in-bf16"] if row["model"] == "Nemotron-340B" else []
-    return words + (bridge(row) if row["source"] == "Megatron-Bridge" else [])
+    if row["source"] == "Megatron-Bridge":
+        return words + bridge(row)
+    return words + ([] if row["model"] in WIDE_GRADIENTS else ["--grad-reduce-in-bf16"])
 
 
 def bridge(row):

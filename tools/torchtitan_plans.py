@@ -69,6 +69,7 @@ def main():
     program = sys.argv[1]
     print(f"{'model':12} {'H100':>4} {'tokens':>7} {'type':8} {'plan':52} {'tokens/s':>8} {'ours':>7} {'off':>7} {'inside':>6} "
           f"{'GiB':>5} {'ours':>6} {'off':>7}")
+    offs = {"FSDP alone": [], "FSDP and context parallelism": [], "tensor parallelism and stages": []}
     for row in ROWS:
         step, memory = asked(program, "predict", row), asked(program, "memory", row)
         if "error" in step or "error" in memory:
@@ -81,6 +82,11 @@ def main():
         known = f"{row[10]:5} {size:6.1f} {100 * (size / row[10] - 1):+6.1f}%" if row[10] else ""
         print(f"{row[0]:12} {row[1]:4} {row[2]:7} {row[6]:8} {kind:52} {row[9]:8.0f} {speed:7.0f} "
               f"{100 * (speed / row[9] - 1):+6.1f}% {'yes' if low <= row[9] / speed <= high else 'no':>6} {known}")
+        if row[10]:
+            family = "tensor parallelism and stages" if "--tp" in row[5] else "FSDP and context parallelism" if row[5] else "FSDP alone"
+            offs[family].append(size / row[10] - 1)
+    for family, found in offs.items():
+        print(f"memory, {family:30} n {len(found):3}  mean {100 * sum(map(abs, found)) / len(found):5.1f} %")
 
 
 if __name__ == "__main__":

@@ -154,8 +154,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     sparsity: pruned fraction of dense layers' weights, unstructured (0.8) or two of every four (2:4)
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
-        FILE of 'bench --suite host'; see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one), or a FILE of 'bench
+        --suite host', which plan needs; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     steps_per_call: steps per host call, on devices that run whole graphs (default 1)
     ops: list every kernel call with its time
@@ -527,8 +527,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     mode: training (default) or inference: forward pass only, no loss
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
-        FILE of 'bench --suite host'; see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one), or a FILE of 'bench
+        --suite host', which plan needs; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     objective: throughput (default), price, energy, time or cost
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
@@ -711,7 +711,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
          tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
          pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
-         what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         host: Optional[str] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -758,6 +758,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     pareto: only plans that no other plan beats in both time and memory
     distinct: only the best of all plans with the same tp, cp, pp, ep and micro-batch
     threads: threads of the search (default: one per core)
+    host: host that launches the kernels and loads the data (default: the device's usual one), or a FILE of 'bench
+        --suite host', which plan needs; see docs/loading.md
     what_if: a device with changed numbers: bandwidth=2x, or compute, matrix, vector, memory, cache, links, power,
         launch
     price_basis: price to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
@@ -771,7 +773,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
         "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
         "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
-        "--what-if": what_if, "--price-basis": price_basis})
+        "--host": host, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
@@ -854,8 +856,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     layout: memory layout of images: auto (default: nhwc for colour images in 16-bit types), nchw or nhwc
     dataset: dataset to load samples from: imagenet, openwebtext, files:FOLDER or bytes=N,decode=S,samples=N
     workers: loader processes (default: the host's cores per device; 0: the step waits for its samples)
-    host: host that launches the kernels and loads the data (default: the device's usual one); predict also takes a
-        FILE of 'bench --suite host'; see docs/loading.md
+    host: host that launches the kernels and loads the data (default: the device's usual one), or a FILE of 'bench
+        --suite host', which plan needs; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
     versus: compare with another device
     full: add memory, plan, timeline, batch sizes and sources, as the HTML pages show them; needs --json

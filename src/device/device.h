@@ -119,6 +119,10 @@ const cm_device *cm__device_peer(const cm_device *device, const char *id);
 /* A built-in device, for use with another in this context: its peer, or newly loaded. NULL: none. */
 const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const char *id);
 
+/* cm_device_use_host() if a host launches the device's kernels: devices that run whole graphs have hosts of their own.
+   file NULL: nothing is done. */
+cm_status        cm__device_use_launcher(cm_device *device, const char *file, cm_diag *diag);
+
 /* A device whose profile is not a file; cm_device_free() frees it. */
 cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag);
 

@@ -47,3 +47,8 @@ cm_status cm_device_use_host(cm_device *d, const char *file, cm_diag *diag)
     d->ctx->diag = NULL;
     return status;
 }
+
+cm_status cm__device_use_launcher(cm_device *d, const char *file, cm_diag *diag)
+{
+    return file && cm_device_get_info(d)->style == CM_STYLE_KERNELS ? cm_device_use_host(d, file, diag) : CM_OK;
+}

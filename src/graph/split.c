@@ -37,15 +37,6 @@ static bool same_shape(const cm_tensor *a, const cm_tensor *b)
     return same;
 }
 
-/* A gradient is divided if the forward tensor of its shape is. */
-static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor *y, const bool *split)
-{
-    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : NULL;
-    for (int32_t k = 0; forward && k < forward->n_inputs; k++)
-        if (cm__has(forward, k) && same_shape(cm__in(g, forward, k), y)) return split[forward->inputs[k]];
-    return any_input_split(g, n, split);
-}
-
 #define CHAIN_MAX 4 /* casts and a softmax or sigmoid between a router's product and its top-k */
 
 /* A router's product is not divided: every device must choose the same experts. */
@@ -123,6 +114,25 @@ cm__division cm__division_of(const cm_graph *g, const cm_node *forward, const bo
     if (!is_divided_product(g, forward)) return CM__WHOLE;
     if (any_input_split(g, forward, split)) return CM__ROWS;
     return stays_whole(g, forward, split) ? CM__WHOLE : CM__COLUMNS;
+}
+
+/* A weight that several nodes read, such as a table of words that also makes the logits, gets one gradient from each of
+   them, which are added up. Each device has those of its own part. */
+static bool is_weight_part(const cm_graph *g, const cm_node *forward, int32_t input, const cm_tensor *y)
+{
+    return y->role == CM_ROLE_GRADIENT && y->rank > 1 && cm__parameter_read(g, forward, input) >= 0;
+}
+
+/* A gradient is divided if the forward tensor of its shape is. */
+static bool gradient_split(const cm_graph *g, const cm_node *n, const cm_tensor *y, const bool *split)
+{
+    const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : NULL;
+    for (int32_t k = 0; forward && k < forward->n_inputs; k++) {
+        if (!cm__has(forward, k) || !same_shape(cm__in(g, forward, k), y)) continue;
+        if (!is_weight_part(g, forward, k, y)) return split[forward->inputs[k]];
+        return cm__division_of(g, forward, split) != CM__WHOLE || cm__is_table(forward);
+    }
+    return any_input_split(g, n, split);
 }
 
 void cm__find_split(const cm_graph *g, bool *split)

@@ -18,7 +18,9 @@ static cm_device *device_of(cm_job *j, const char *name)
     cm__pass_on(j->ctx, cm_device_load(name, &device, j->ctx->diag));
     if (j->options.rank.offers) cm_device_use_offers(device, &j->offers);
     j->devices = cm__grow(j->ctx, j->devices, j->n_devices, &j->cap_devices, sizeof *j->devices);
-    return j->devices[j->n_devices++] = device;
+    j->devices[j->n_devices++] = device;
+    cm__pass_on(j->ctx, cm__device_use_launcher(device, j->options.rank.host_file, j->ctx->diag));
+    return device;
 }
 
 static double given_price(const cm_job *j, const char *id)

@@ -261,7 +261,7 @@ static cm__cost cost_of(cm__model *m, cm__step_model *s, const cm_plan *p, int64
     cm__ctx *scratch = cm__scratch_new(m->ctx);
     cm__cost c = {.tp = p->tp, .ep = p->ep, .sequence = p->sequence_parallel, .cp = p->cp,
                   .samples = (double)micro_batch / p->cp};
-    c.parts = cm__parts_sizes(scratch, s, (double)micro_batch, p->cp);
+    c.parts = cm__parts_sizes(scratch, s, m->fabric, (double)micro_batch, p->cp);
     join_parts(m, &c);
     add_memory(m, s, &c);
     forget_parts(&c);
@@ -276,7 +276,10 @@ int32_t cm__cost_sizes_at(cm__model *m, const cm_plan *plan, int64_t micro_batch
     p->cp = cp;
     for (int32_t i = *newest_of(m, p, samples); i; i = m->costs[i - 1].older)
         if (is_cost(&m->costs[i - 1], p, samples)) return i - 1;
-    cm__cost c = cost_of(m, step_for(m, p), p, micro_batch);
+    /* sizes depend on whether the tokens of a sequence are divided; the number of parts is in the batch */
+    cm_plan  like = at;
+    if (cp > 1) like.cp = 2;
+    cm__cost c = cost_of(m, step_for(m, &like), p, micro_batch);
     return cm__cost_keep(m, &c);
 }
 

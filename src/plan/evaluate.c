@@ -255,6 +255,7 @@ typedef struct at_place {
     cm__stages       st;
     place_memory     h;
     cm__waits        w;
+    bool             slow; /* of cm__spot: its costs have no times */
     bool             has_waits; /* false: not computed yet, because no plan has fitted the memory so far */
 } at_place;
 
@@ -282,6 +283,10 @@ static void try_plan(at_place *at, const cm_plan *p, uint64_t index, cm__score *
     best->evaluated++;
     take_less(&best->least_bytes, peak);
     if (peak > m->capacity_bytes) return;
+    if (at->slow) {
+        best->feasible++;
+        return;
+    }
     cm__iteration it = cm__iterate(&at->st, waits_of(at), p, m->runtime == CM_RUNTIME_MEGATRON);
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
                          .peak_bytes = peak, .tight = peak > SURE * m->capacity_bytes, .index = index};
@@ -341,7 +346,39 @@ static bool set_schedule(const cm__model *m, cm_plan *p, int32_t pieces)
     return true;
 }
 
-/* Each kind of offloading makes the peak smaller or leaves it, so that all of them together fit if any choice does. */
+/* Takes over one of the choices of offloading and overlap; false: the release does not have it. */
+static bool set_choice(const cm__model *m, cm_plan *p, unsigned choice)
+{
+    if (!may_offload(m) && choice & 7) return false;
+    p->offload_optimizer = choice & 1;
+    p->offload_activations = choice & 2;
+    p->offload_weights = choice & 4;
+    p->overlap = choice & 8;
+    return true;
+}
+
+/* The number of choices, and the place of one among them. */
+static unsigned choices_of(const cm__model *m, const cm_plan *p) { return (may_offload(m) ? 8 : 1) * overlaps(m, p); }
+static unsigned place_in(const cm__model *m, unsigned choice) { return may_offload(m) ? choice : choice / 8; }
+
+/* Counts the choices without looking at each if none of them fits, or if all do and none is fast enough. Each kind of
+   offloading makes the peak smaller or leaves it. */
+static bool count_choices(const at_place *at, cm_plan *p, cm__best *best)
+{
+    const cm__model *m = at->m;
+    unsigned         count = choices_of(m, p);
+    set_choice(m, p, may_offload(m) ? 7 : 0);
+    double least = peak_of(m, &at->h, p);
+    bool   none = least > m->capacity_bytes;
+    set_choice(m, p, 0);
+    if (!none && !(at->slow && peak_of(m, &at->h, p) <= m->capacity_bytes)) return false;
+    best->evaluated += count;
+    if (!none) best->feasible += count;
+    take_less(&best->least_bytes, least);
+    return true;
+}
+
+/* All kinds of offloading together fit if any choice does. */
 void cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2])
 {
     cm_plan p = place->plan;
@@ -356,12 +393,25 @@ void cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2])
         }
 }
 
+/* Micro-batches pass the slowest stage one after the other, and estimates give each stage the mean of the layers. All
+   other terms of an iteration are at least 0. */
+static double least_of(const cm__model *m, int32_t cost, const cm_plan *p)
+{
+    cm__part layer = layer_of(m, &m->costs[cost], p);
+    return (double)p->accumulate * m->layers / p->pp * comm_time(&layer);
+}
+
+double cm__least_step(const cm__model *m, const cm__spot *place)
+{
+    double least = least_of(m, place->cost, &place->plan);
+    return m->sharded ? fmin(least, least_of(m->sharded, place->sharded, &place->plan)) : least;
+}
+
 void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                   cm__best *best)
 {
     cm_plan  p = place->plan;
     unsigned early = overlaps(m, &p);
-    bool     offloads = may_offload(m);
     by_zero  z;
     if (m->whole) { /* predicted in full later: an execution model has its own rules for time and memory */
         best->evaluated++;
@@ -371,17 +421,15 @@ void cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm_
         return;
     }
     places_of(&z, m, place);
+    for (int i = 0; i < 4; i++) z.at[i]->slow = place->slow;
     for (int32_t v = 0; v <= m->layers / p.pp || v <= 1; v++) {
         if (!set_schedule(m, &p, v)) continue;
         for (p.zero = 0; p.zero < stages_of_zero(m, &p); p.zero++) {
-            for (unsigned choice = 0; choice < 8 * early; choice++) {
-                if (!offloads && choice & 7) continue;
-                p.offload_optimizer = choice & 1;
-                p.offload_activations = choice & 2;
-                p.offload_weights = choice & 4;
-                p.overlap = choice & 8;
-                try_plan(z.at[p.zero], &p, index++, score, user, best);
-            }
+            if (!count_choices(z.at[p.zero], &p, best))
+                for (unsigned choice = 0; choice < 8 * early; choice++)
+                    if (set_choice(m, &p, choice))
+                        try_plan(z.at[p.zero], &p, index + place_in(m, choice), score, user, best);
+            index += choices_of(m, &p);
         }
     }
 }

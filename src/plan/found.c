@@ -165,8 +165,16 @@ bool cm__time_plan(cm__finding *f, const cm_plan *plan, cm_prediction_info *info
     return true;
 }
 
+/* Memory takes longer to find than time. */
+static bool is_too_slow(cm__finding *f, const cm_plan *plan)
+{
+    cm_prediction_info info;
+    return f->slowest_s > 0 && cm__time_plan(f, plan, &info) && info.step_time_s >= f->slowest_s;
+}
+
 bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out)
 {
+    if (!known && is_too_slow(f, plan)) return false;
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
     const cm_step_options options = {.load = f->o->load, .train = train, .runtime = f->m->runtime, .plan = *plan,

@@ -52,6 +52,9 @@ static bool stopped(const searching *s) { return s->o->stop && *s->o->stop; }
 /* One plan of each set of sizes is kept: the user asked for it, or full predictions may order them anew. */
 static bool one_of_each(const searching *s) { return s->o->distinct || s->varied; }
 
+/* Plans are ordered by their step times alone, and none is left out. */
+static bool by_time(const searching *s) { return s->o->objective == CM_OBJECTIVE_THROUGHPUT && s->o->within_s <= 0; }
+
 static double now(void)
 {
     struct timespec t;
@@ -113,7 +116,9 @@ static void time_places(searching *s)
 {
     cm__time_places(s->ctx, &(cm__timing){.m = s->m, .forward = s->forward, .device = s->device, .o = s->o,
                                           .places = s->places, .n_places = s->n_places, .share = cm__rank(s->ranks),
-                                          .shares = cm__rank_count(s->ranks)});
+                                          .shares = cm__rank_count(s->ranks),
+                                          .fastest = by_time(s) && !one_of_each(s) ? &s->best : NULL,
+                                          .first = s->first});
 }
 
 /* ---- threads ---------------------------------------------------------------------------------------------------- */
@@ -143,10 +148,11 @@ static void work(searching *s, bool speaks)
     cm__best *mine = calloc(1, sizeof *mine);
     double    last = now();
     if (mine) mine->distinct = one_of_each(s);
-    bool      plain = s->o->objective == CM_OBJECTIVE_THROUGHPUT && s->o->within_s <= 0;
+    bool      plain = by_time(s);
     bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
     for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
-        if (s->places[i].cost >= 0) cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
+        if (s->places[i].cost >= 0 && !s->places[i].done)
+            cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
         if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
         atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
         if (mine->evaluated > 100000) merge(s, mine);
@@ -266,6 +272,8 @@ static void take_best(searching *s, const cm__best *best, cm_search *search)
     for (int32_t i = 0; i < best->count; i++) tried[i].plan = best->list[i].plan;
     for (int32_t i = 0; i < best->count && !is_complete(s, search, &best->list[i]); i++) {
         if (s->o->distinct && listed(search, &tried[i].plan)) continue;
+        if (search->n_found == SHOWN && by_time(s) && !s->varied)
+            finding.slowest_s = search->found[SHOWN - 1].step_time_s;
         if (!find_plan(s, &finding, search, tried, i, best->count)) continue;
         if (!gains_nothing(search, &tried[i].out.found)) insert(s, search, &tried[i].out.found);
     }

@@ -45,7 +45,7 @@ typedef struct cm__cost {
     double   kept_bytes, selective_bytes, boundary_bytes;
     double   last_bytes;                                   /* working memory of the last part */
     cm__parts parts; /* without the parts and the gradients themselves: estimates assume equal layers */
-    bool      timed; /* false: sizes alone */
+    bool      timed; /* false: sizes, and the least communication */
     int32_t   older; /* the next cost with the same hash value, plus 1; 0: none */
 } cm__cost;
 
@@ -89,6 +89,8 @@ typedef struct cm__spot {
     cm_plan plan; /* the choices of the place are filled in */
     int32_t cost; /* -1: another rank evaluates it, CM__TOO_LARGE: no plan here can fit */
     int32_t sharded; /* index into the costs of model->sharded */
+    bool    done; /* its plans have been evaluated */
+    bool    slow; /* no plan here can be among the best: none was timed, and those that fit are counted only */
 } cm__spot;
 
 #define CM__TOO_LARGE (-2)
@@ -153,6 +155,7 @@ typedef struct cm__finding {
     const cm_device         *device;
     const cm__model         *m;
     double                   iterations, usd_s, watts;
+    double                   slowest_s; /* plans that take as long are not wanted, whether they fit or not; 0: all are */
     cm__plan_step           *steps;
     int32_t                  n_steps, cap_steps;
 } cm__finding;
@@ -163,7 +166,7 @@ typedef struct cm__outcome {
     cm_memory_use      use;
 } cm__outcome;
 
-/* Predicts a plan as `predict` does; false: by the exact memory model it does not fit. known: the result of
+/* Predicts a plan as `predict` does; false: it is not wanted, or by the exact memory model it does not fit. known: the result of
    cm__time_plan(); NULL: it was not called. */
 bool cm__find_plan(cm__finding *finding, const cm_plan *plan, const cm_prediction_info *known, cm__outcome *out);
 /* The time alone, which takes a third as long; false: the device has execution rules of its own. */
@@ -200,6 +203,8 @@ typedef double cm__score(void *user, const cm_plan *plan, double step_s);
 /* Whether a plan of the place fits by its costs' sizes: [0] one with whole gradients and weights, [1] one that shards
    them (ZeRO 2 and 3). Plans that do not fit need no time. */
 void     cm__find_fitting(const cm__model *m, const cm__spot *place, bool fits[2]);
+/* Seconds that no plan of the place is faster than, by its costs' sizes. */
+double   cm__least_step(const cm__model *m, const cm__spot *place);
 /* Evaluates all plans at a place; `index` is the number of the first. */
 void     cm__evaluate(const cm__model *m, const cm__spot *place, uint64_t index, cm__score *score, void *user,
                       cm__best *best);

@@ -322,13 +322,14 @@ static bool is_calls(const shared_calls *a, const shared_calls *want)
     return a && same_layers(a, want) && same_update(a, want);
 }
 
-/* How much calls have in common with those of another plan: all layers, the parameters of a device, or at least which
-   tensors are divided and whether experts are. */
+/* How much calls have in common with those of another plan: all layers, which tensors of a layer a device has, its
+   parameters, or at least which tensors are divided and whether experts are. */
 static int likeness(const shared_calls *a, const shared_calls *b)
 {
     const cm_plan *x = &a->plan, *y = &b->plan;
-    if (same_layers(a, b)) return 4;
-    if (x->tp == y->tp && x->ep == y->ep) return 3;
+    if (same_layers(a, b)) return 5;
+    if (x->tp == y->tp && x->ep == y->ep)
+        return x->sequence_parallel == y->sequence_parallel && (x->cp > 1) == (y->cp > 1) ? 4 : 3;
     return ((x->tp > 1) == (y->tp > 1)) + ((x->ep > 1) == (y->ep > 1));
 }
 

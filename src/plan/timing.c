@@ -4,11 +4,12 @@
  *
  * Places with the same tensor- and expert-parallel size and the same use of sequence parallelism are one group: they
  * share kernel calls. Each thread has its own model, takes one group after the other, and gives its costs to the model
- * of the search at the end.
+ * of the search at the end. Sizes are found for all places, times only where a plan fits and may be among the best.
  */
 #include "plan/timing.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define THREADS_MOST 8
@@ -31,6 +32,7 @@ typedef struct worker {
     int32_t    index;
     cm__ctx   *ctx;
     cm__model *m;
+    cm__best   best;
     cm_diag    diag;
     cm_status  status;
 } worker;
@@ -87,31 +89,75 @@ static bool too_large(cm__model *m, const cm_plan *p)
     return here && (!m->sharded || too_large(m->sharded, p));
 }
 
-/* Times the layers at a place if a plan there fits. */
-static void time_place(cm__model *m, cm__spot *place)
+/* A place whose layers are to be timed. */
+typedef struct waiting {
+    double  least_s; /* of cm__least_step() */
+    int32_t place;
+    bool    fits[2]; /* of cm__find_fitting() */
+} waiting;
+
+/* The sizes of the layers at a place. False: no time is wanted, as no plan there fits. */
+static bool measure(cm__model *m, cm__spot *place, waiting *w)
 {
     const cm_plan *p = &place->plan;
-    bool           fits[2] = {true, false};
     place->cost = cm__cost_sizes_at(m, p, p->micro_batch, p->cp);
     if (m->sharded) place->sharded = cm__cost_sizes_at(m->sharded, p, p->micro_batch, p->cp);
-    bool timed = m->costs[place->cost].timed && (!m->sharded || m->sharded->costs[place->sharded].timed);
-    if (timed) return; /* for another place with the same layers */
-    if (!m->whole) cm__find_fitting(m, place, fits);
-    if (fits[0] || (fits[1] && !m->sharded)) cm__cost_time(m, place->cost, p, p->micro_batch);
-    if (m->sharded && (m->whole || fits[1])) cm__cost_time(m->sharded, place->sharded, p, p->micro_batch);
+    w->fits[0] = w->fits[1] = true;
+    if (m->whole) return true;
+    cm__find_fitting(m, place, w->fits);
+    w->least_s = cm__least_step(m, place);
+    return w->fits[0] || w->fits[1];
 }
 
-static void time_groups(dealing *d, cm__model *m, int32_t index)
+static void time_place(cm__model *m, const cm__spot *place, const waiting *w)
+{
+    const cm_plan *p = &place->plan;
+    if (w->fits[0] || !m->sharded) cm__cost_time(m, place->cost, p, p->micro_batch);
+    if (m->sharded && w->fits[1]) cm__cost_time(m->sharded, place->sharded, p, p->micro_batch);
+}
+
+static int by_least(const void *a, const void *b)
+{
+    const waiting *x = a, *y = b;
+    return x->least_s != y->least_s ? (x->least_s < y->least_s ? -1 : 1) : x->place - y->place;
+}
+
+#define ROUNDING 1e-9
+
+/* If only the fastest plans are wanted, places with the least communication come first, and the others are not timed
+   when none of them can have one of the best. */
+static void time_waiting(const cm__timing *t, cm__model *m, waiting *all, int32_t count, cm__best *best)
+{
+    bool ordered = t->fastest && !m->whole;
+    if (ordered) qsort(all, (size_t)count, sizeof *all, by_least);
+    for (int32_t i = 0; i < count; i++) {
+        cm__spot *place = &t->places[all[i].place];
+        bool      full = ordered && best->count == CM__KEPT;
+        if (full && all[i].least_s > best->list[CM__KEPT - 1].score * (1 + ROUNDING)) place->slow = true;
+        else if (stopped(t)) place->cost = -1;
+        else {
+            time_place(m, place, &all[i]);
+            if (ordered) cm__evaluate(m, place, t->first[all[i].place], NULL, NULL, best);
+            place->done = ordered;
+        }
+    }
+}
+
+static void time_groups(cm__ctx *ctx, dealing *d, cm__model *m, int32_t index, cm__best *best)
 {
     const cm__timing *t = d->t;
+    waiting          *all = cm__alloc_array(ctx, (size_t)t->n_places + 1, sizeof *all);
+    int32_t           count = 0;
     for (int32_t g; (g = atomic_fetch_add(&d->next, 1)) < d->groups.count;) {
         d->groups.taker[g] = index;
         for (int32_t i = d->groups.first[g]; i >= 0 && !stopped(t); i = d->groups.next[i]) {
             cm__spot *place = &t->places[i];
+            all[count] = (waiting){.place = i};
             if (too_large(m, &place->plan)) place->cost = CM__TOO_LARGE;
-            else time_place(m, place);
+            else count += measure(m, place, &all[count]);
         }
     }
+    time_waiting(t, m, all, count, best);
 }
 
 static void *run(void *argument)
@@ -127,7 +173,7 @@ static void *run(void *argument)
     }
     w->m = cm__model_for(w->ctx, t->forward, t->device, t->o, t->m->shared);
     cm__model_runs_operators(w->m);
-    time_groups(w->deal, w->m, w->index);
+    time_groups(w->ctx, w->deal, w->m, w->index, &w->best);
     w->status = CM_OK;
     return NULL;
 }
@@ -145,6 +191,7 @@ static void take_costs(const dealing *d, const worker *w)
     const cm__timing *t = d->t;
     int32_t           first = append_costs(t->m, w->m);
     int32_t           sharded = t->m->sharded ? append_costs(t->m->sharded, w->m->sharded) : 0;
+    if (t->fastest) cm__best_merge(t->fastest, &w->best);
     for (int32_t g = 0; g < d->groups.count; g++)
         for (int32_t i = d->groups.taker[g] == w->index ? d->groups.first[g] : -1; i >= 0; i = d->groups.next[i]) {
             if (t->places[i].cost >= 0) t->places[i].cost += first;
@@ -160,7 +207,7 @@ static void free_workers(worker *workers, int32_t count)
 /* The calling thread is one of them, if others cannot be started the only one. */
 static void run_workers(cm__ctx *ctx, dealing *d, int32_t count)
 {
-    worker    workers[THREADS_MOST] = {{0}};
+    worker   *workers = cm__alloc_array(ctx, THREADS_MOST, sizeof *workers);
     pthread_t threads[THREADS_MOST];
     int32_t   started = 0;
     for (int32_t i = 0; i < count; i++) workers[i] = (worker){.deal = d, .index = i};
@@ -185,6 +232,7 @@ void cm__time_places(cm__ctx *ctx, const cm__timing *t)
     dealing d = {.t = t, .groups = find_groups(ctx, t)};
     if (threads > THREADS_MOST) threads = THREADS_MOST;
     if (threads > d.groups.count) threads = d.groups.count;
-    if (threads < 2) time_groups(&d, t->m, 0);
+    cm__best unused = {.count = 0};
+    if (threads < 2) time_groups(ctx, &d, t->m, 0, t->fastest ? t->fastest : &unused);
     else run_workers(ctx, &d, threads);
 }

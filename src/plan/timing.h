@@ -13,6 +13,10 @@ typedef struct cm__timing {
     cm__spot                *places;
     int32_t                  n_places;
     int32_t                  share, shares; /* this rank of so many */
+    /* only the CM__KEPT fastest plans are wanted, which are added here: the places where they are are done, and places
+       that cannot have one are slow; NULL: all places are timed */
+    cm__best                *fastest;
+    const uint64_t          *first; /* number of each place's first plan */
 } cm__timing;
 
 /* Fills in the costs of the places of this rank. If the search is stopped, those of later places stay -1. */

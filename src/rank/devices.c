@@ -150,6 +150,8 @@ void cm__rank_take_part(cm_ranking *r)
         cm__rank_device *d = &r->devices[i];
         if (d->status) cm__rank_pass_on(r, d->status, &d->diag);
         if (r->options.offers) cm_device_use_offers(d->device, &offers);
+        d->status = cm__device_use_launcher(d->device, r->options.host_file, &d->diag);
+        if (d->status) cm__rank_pass_on(r, d->status, &d->diag);
         clear_numbers(&d->entry);
         d->entry.device = d->device;
         find_price(r, d);

@@ -208,6 +208,7 @@ typedef struct cm__plan_request {
     cm_search_options options; /* its fabric is made from device and cluster */
     bool              pareto;  /* only plans that no other plan beats in both time and memory */
     const char       *offers;  /* file that replaces the built-in offers; NULL: none */
+    const char       *host_file; /* as in cm__predict_request */
 } cm__plan_request;
 
 typedef struct cm__plan_report {

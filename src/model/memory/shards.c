@@ -95,8 +95,9 @@ static double in_flight(const cm_plan *p, bool first)
 static double activation_share(const stage *s, const cm__piece *x)
 {
     const cm_plan *p = &s->f->options.plan;
-    double         here =
-        part_here(s, s->part[x->born]) / p->cp / (s->split[x->tensor] || p->sequence_parallel ? p->tp : 1);
+    bool           tokens = x->bytes.c[1] > 0 || x->bytes.c[2] > 0; /* not a weight's gradient */
+    double         here = part_here(s, s->part[x->born]) / (tokens ? p->cp : 1) /
+                  (s->split[x->tensor] || (p->sequence_parallel && tokens) ? p->tp : 1);
     bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
                 s->f->step->nodes[x->dies].phase != CM_FORWARD;
     if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
@@ -128,6 +129,8 @@ static double share(const stage *s, const cm__piece *x)
 {
     const cm_plan *p = &s->f->options.plan;
     cm_role        role = cm__t(s->f->step, x->tensor)->role;
+    bool           tied = x->category == CM_CATEGORY_GRADIENTS && role == CM_ROLE_GRADIENT; /* the first of a sum */
+    if (tied) role = CM_ROLE_PARAMETER_GRADIENT;
     if (is_activation(x)) return activation_share(s, x);
     if (role == CM_ROLE_STATE && (p->offload_optimizer || cm__optimizer_paged(s->f->step->optimizer))) return 0;
     if ((role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST) && p->offload_weights) return 2.0 / s->parts / p->tp;
@@ -136,7 +139,8 @@ static double share(const stage *s, const cm__piece *x)
     bool   expert = p->ep > 1 && of_experts(t);
     bool   whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
     double here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] / (expert ? p->ep : 1) / (whole ? 1 : p->tp);
-    bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && cm__gradients_wait(p, s->f->options.runtime);
+    /* replicas divide a tied weight's gradient when all of its parts have been added up, at the end of backward */
+    bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && (tied || cm__gradients_wait(p, s->f->options.runtime));
     bool   shared = p->zero >= shared_from[role] && !waits;
     return here / (shared ? expert ? cm__expert_replicas(p) : cm__replicas(p) : 1);
 }

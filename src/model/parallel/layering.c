@@ -367,10 +367,21 @@ static void find_experts(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     }
 }
 
+/* True: the plans divide layers in the same way, but for the number of parts of a sequence, which is in the batch. */
+static bool same_layering(const cm__shards *a, const cm__shards *b)
+{
+    return cm__same_parameters(a, b) && a->sequence == b->sequence && (a->cp > 1) == (b->cp > 1);
+}
+
 cm__layering *cm__layering_new(cm__ctx *ctx, const cm_graph *g, const cm__dispatch *calls, const cm__layering *other)
 {
     const cm__shards *s = &calls->shards;
     cm__layering     *l = cm__alloc(ctx, sizeof *l);
+    if (other && calls->twins && other->twins == calls->twins && same_layering(s, other->shards)) {
+        *l = *other;
+        l->shards = s;
+        return l;
+    }
     l->count = cm__part_count(g);
     l->part = cm__part_map(ctx, g);
     l->shards = s;

@@ -168,13 +168,15 @@ static const cm__layering *layering_of(cm__ctx *ctx, const cm__step_model *m)
     return m->layering ? m->layering : cm__layering_new(ctx, m->graph, m->calls, NULL);
 }
 
-cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, double micro_batch, int32_t cp)
+cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch,
+                          int32_t cp)
 {
     const cm__layering *l = layering_of(ctx, m);
     cm__parts           parts = {.count = l->count};
-    cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .parts = &parts,
-                             .batch = micro_batch / cp, .cp = cp};
+    cm__making          k = {.m = m, .g = m->graph, .layering = l, .part = l->part, .fabric = fabric, .parts = &parts,
+                             .batch = micro_batch / cp, .cp = cp, .least = true};
     parts.all = cm__alloc_array(ctx, (size_t)parts.count, sizeof *parts.all);
+    if (fabric) cm__parts_communicate(&k, ctx);
     add_sizes(&k);
     return parts;
 }

@@ -59,8 +59,10 @@ typedef struct cm__parts {
    time of each call of m->calls. */
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
-/* What memory depends on alone, without any time. */
-cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, double micro_batch, int32_t cp);
+/* What memory depends on, and of all times only the least communication: as if calls took long enough to hide whatever
+   can run behind them. fabric NULL: none. */
+cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch,
+                          int32_t cp);
 
 /* Host time of gathering a part's weights and scattering its gradients under FSDP. */
 static inline double cm__part_shard_host(const cm__parts *parts, const cm__part *p, const cm_plan *plan)

@@ -148,7 +148,7 @@ static double loss_time(cm__making *k, const cm__layer_sum *sum)
 static const double *weight_times(const cm__making *k, cm__ctx *ctx)
 {
     const cm__dispatch *d = k->m->calls;
-    if (!sums_behind(k)) return NULL;
+    if (k->least || !sums_behind(k)) return NULL;
     double *sum = cm__alloc_array(ctx, (size_t)k->g->n_tensors + 1, sizeof *sum);
     for (int32_t i = 0; k->timed && k->layering->weight_input && i < d->n_of; i++) {
         int32_t input = k->layering->weight_input[d->node[i]];
@@ -186,7 +186,7 @@ static const double *attention_times(const cm__making *k, cm__ctx *ctx)
 static const sum_parts *product_times(const cm__making *k, cm__ctx *ctx)
 {
     const cm__layering *l = k->layering;
-    if (!in_pieces(k)) return NULL;
+    if (k->least || !in_pieces(k)) return NULL;
     const double *node_s = node_times(k, ctx);
     sum_parts    *product = cm__alloc_array(ctx, (size_t)l->n_sums + 1, sizeof *product);
     double       *gathered[2];
@@ -225,6 +225,7 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
     known_sums       known = {.count = 0};
     const double    *weight_s = weight_times(k, ctx);
     const sum_parts *product = product_times(k, ctx);
+    const double     unknown = k->least ? INFINITY : 0;
     for (int32_t i = 0; i < k->layering->n_sums; i++) {
         const cm__layer_sum *sum = &k->layering->sums[i];
         cm__part            *part = &k->parts->all[sum->part];
@@ -234,8 +235,9 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
         }
         if (sum->gathers && !(torch_exchanges(k) && k->m->calls->shards.sequence)) continue;
         double here = cm__poly_at(&sum->bytes, k->batch);
-        exchange one = sum_time(k, sum, here, known_sum(k, &known, here), product ? product[i] : (sum_parts){0});
-        double   behind = sum->input >= 0 && weight_s ? weight_s[sum->input] : 0;
+        exchange one = sum_time(k, sum, here, known_sum(k, &known, here),
+                                  product ? product[i] : (sum_parts){unknown, unknown});
+        double   behind = sum->input >= 0 && weight_s ? weight_s[sum->input] : unknown;
         *(sum->forward ? &part->forward_comm_s : &part->backward_comm_s) +=
             one.waited_s + fmax(0, one.behind_s - behind);
         part->host_s += k->m->host_collective_s;
@@ -294,6 +296,7 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
     int32_t           here = cm_fabric_node(k->fabric) / (s->tp > 1 && !s->whole_experts ? s->tp : 1);
     cm__group         group = {s->ep, here < 1 ? 1 : here < s->ep ? here : s->ep};
     const passes     *other = passes_of(k, ctx);
+    bool              behind = other || (k->least && s->routes_behind);
     double           *route_s = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *route_s);
     /* phase of the last expert seen in each part, plus 1 */
     int32_t          *last = cm__alloc_array(ctx, (size_t)k->parts->count, sizeof *last);
@@ -309,9 +312,9 @@ static void add_routes(cm__making *k, cm__ctx *ctx)
         cm__part *part = &k->parts->all[at];
         bool      forth = n->phase == CM_FORWARD;
         double    most = group.per_node < group.size ? cm__time_factors.expert_hidden : 1;
-        double    hidden = other ? fmin(other[at].of[forth], most * route_s[at]) : 0;
+        double    hidden = !behind ? 0 : other ? fmin(other[at].of[forth], most * route_s[at]) : most * route_s[at];
         *(forth ? &part->forward_comm_s : &part->backward_comm_s) += route_s[at] - hidden;
-        if (forth && !other) part->forward_comm_s += k->m->host_route_s;
+        if (forth && !behind) part->forward_comm_s += k->m->host_route_s;
     }
 }
 
@@ -347,18 +350,31 @@ static double merge_time(const cm__making *k, double numbers, bool backward, boo
     return rate > 0 ? numbers * bytes / rate : 0;
 }
 
+/* Times of a layer's exchange of keys and values, and of their gradients. Layers exchange few different numbers of
+   bytes. */
+typedef struct key_times {
+    double bytes, each, gather_s, scatter_s; /* each: bytes of a key's number, as it is scattered */
+} key_times;
+
+static void find_key_times(const cm__making *k, cm__group group, double bytes, double each, key_times *known)
+{
+    double scattered = torch_exchanges(k) ? bytes * 4 / each : bytes; /* PyTorch's gradients are fp32 */
+    if (known->bytes == bytes && known->each == each) return;
+    *known = (key_times){bytes, each, cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes),
+                         cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, scattered)};
+}
+
 /* What attention waits for. PyTorch (torch/distributed/tensor/experimental/_attention.py) gathers keys and values
    while it computes the first of cp blocks, and passes their gradients in fp32 around a ring, each while the next
    block is computed; the last one has nothing to run behind. In a compiled graph each exchange is waited for where it
-   starts. each: bytes of a key's number. */
-static double torch_context_time(const cm__making *k, cm__group group, double bytes, double each, bool backward,
-                                 double attention_s)
+   starts. */
+static double torch_context_time(const cm__making *k, const key_times *keys, bool backward, double attention_s)
 {
     bool   eager = cm_runtime_base(k->m->runtime) == CM_RUNTIME_TORCH_EAGER;
-    double block_s = eager ? attention_s / k->cp : 0, gather = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes);
-    double waited = fmax(0, gather - block_s) + merge_time(k, bytes / (2 * each * k->cp), backward, eager);
+    double block_s = eager ? attention_s / k->cp : 0, numbers = keys->bytes / (2 * keys->each * k->cp);
+    double waited = fmax(0, keys->gather_s - block_s) + merge_time(k, numbers, backward, eager);
     if (!backward) return waited;
-    double hop = cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes * 4 / each) / (k->cp - 1);
+    double hop = keys->scatter_s / (k->cp - 1);
     return waited + (k->cp - 1) * fmax(0, hop - block_s) + hop;
 }
 
@@ -367,16 +383,18 @@ static void add_gathers(cm__making *k, cm__ctx *ctx)
 {
     int32_t       tp = k->m->calls->shards.tp > 1 ? k->m->calls->shards.tp : 1, here = cm_fabric_node(k->fabric) / tp;
     cm__group     group = {k->cp, here < 1 ? 1 : here < k->cp ? here : k->cp};
-    const double *attention_s = torch_exchanges(k) ? attention_times(k, ctx) : NULL;
+    bool          torch = torch_exchanges(k);
+    const double *attention_s = torch && !k->least ? attention_times(k, ctx) : NULL;
+    key_times     keys = {0};
     for (int32_t i = 0; i < k->layering->n_attentions; i++) {
         int32_t        at = k->layering->attentions[i];
         const cm_node *n = &k->g->nodes[at], *forward = n->source >= 0 ? &k->g->nodes[n->source] : n;
         bool           back = n->phase == CM_BACKWARD;
         double         each = (double)cm_dtype_size(cm__in(k->g, forward, 1)->dtype);
         double         bytes = shared_bytes(k, forward), waited_s;
-        if (attention_s) waited_s = torch_context_time(k, group, bytes, each, back, attention_s[at]);
-        else waited_s = cm__comm_time(k->fabric, CM__ALL_GATHER, group, bytes) +
-                        (back ? cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, bytes) : 0);
+        find_key_times(k, group, bytes, each, &keys);
+        if (torch) waited_s = torch_context_time(k, &keys, back, attention_s ? attention_s[at] : INFINITY);
+        else waited_s = keys.gather_s + (back ? keys.scatter_s : 0);
         add_traffic(k, at, back ? 2 * bytes : bytes, k->cp, 0);
         cm__part *part = &k->parts->all[k->part[at]];
         *(n->phase == CM_FORWARD ? &part->forward_comm_s : &part->backward_comm_s) += waited_s;

@@ -16,6 +16,7 @@ typedef struct cm__making {
     double                batch; /* samples whose tokens this device has; a fraction with context parallelism */
     int32_t               cp;
     const cm__timed      *timed; /* per call; NULL: not known */
+    bool                  least; /* times are not known, and exchanges run behind calls wherever they can */
     const double         *node_s; /* per node, on one device, where an execution model gives times; NULL: none does */
 } cm__making;
 

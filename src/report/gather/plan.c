@@ -19,6 +19,7 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     cm__plan_request *a = &r->asked;
     cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
+    if (asked->host_file) cm__pass_on(ctx, cm_device_use_host(r->device, asked->host_file, diag));
     if (asked->offers) {
         cm__pass_on(ctx, cm_offers_load(asked->offers, &r->offers, diag));
         cm__defer(ctx, free_offers, r->offers);

@@ -54,9 +54,29 @@ static void files_without_times_are_refused(void **state)
     cm_device_free(d);
 }
 
+/* A ranking gives one file to all devices; those that run whole graphs keep the host that they have. */
+static void only_launched_devices_get_a_host(void **state)
+{
+    (void)state;
+    cm_device *launched, *whole;
+    write_file("host.json", DEVICE("a-host", ",\n\"host\": [" COST("probe", "2e-5") "]"));
+    assert_int_equal(cm_device_load("nvidia-h200", &launched, &diag), CM_OK);
+    assert_int_equal(cm_device_load("graphcore-bow", &whole, &diag), CM_OK);
+    int32_t known = whole->n_host;
+    assert_int_equal(cm__device_use_launcher(launched, NULL, &diag), CM_OK);
+    assert_int_equal(cm__device_use_launcher(launched, file_named("host.json"), &diag), CM_OK);
+    assert_int_equal(cm__device_use_launcher(whole, file_named("host.json"), &diag), CM_OK);
+    assert_true(cost(launched, "probe")->time_s.value == 2e-5);
+    assert_int_equal(whole->n_host, known);
+    assert_int_equal(cm__device_use_launcher(launched, file_named("nowhere.json"), &diag), CM_ERR_IO);
+    cm_device_free(launched);
+    cm_device_free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(measured_times_replace_known_ones),
-                                       cmocka_unit_test(files_without_times_are_refused)};
+                                       cmocka_unit_test(files_without_times_are_refused),
+                                       cmocka_unit_test(only_launched_devices_get_a_host)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

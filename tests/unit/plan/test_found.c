@@ -23,6 +23,11 @@ static void same(void **state)
     assert_true(out.info.step_time_s == info.step_time_s);
     is(out.found.cost_usd, info.step_time_s * 10 * 4 * 3);
     assert_int_equal(out.found.plan.devices, 4);
+    finding.slowest_s = info.step_time_s; /* as fast as this: not wanted */
+    assert_false(cm__find_plan(&finding, &plan, NULL, &out));
+    finding.slowest_s = 1.001 * info.step_time_s;
+    assert_true(cm__find_plan(&finding, &plan, NULL, &out));
+    assert_true(out.info.step_time_s == info.step_time_s && out.use.fits);
     cm_graph_free(step);
     cm_graph_free(forward);
     cm_fabric_free(f);

@@ -125,9 +125,88 @@ static void only_what_fits_is_timed(void **state)
     cm_device_free(device);
 }
 
+static listing fast;
+
+/* What keeps the CM__KEPT fastest plans of all places. */
+static cm__best fastest_of(const cm__model *m, const listing *places)
+{
+    cm__best best = {0};
+    for (int32_t i = 0; i < places->count; i++)
+        if (places->all[i].cost >= 0) cm__evaluate(m, &places->all[i], 10000 * (uint64_t)i, NULL, NULL, &best);
+    return best;
+}
+
+/* The same list, and the same number of plans that fit, although places that cannot have one of them are not timed. */
+static void same_fastest(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
+{
+    static uint64_t  first[PLACES_MAX];
+    const cm__model *all = timed(ctx, forward, device, o, &one, 0, 1);
+    cm__best         want = fastest_of(all, &one), found = {0};
+    cm__model       *m = cm__model_for(ctx, forward, device, o, cm__plan_shared_new(ctx));
+    int32_t          slow = 0;
+    fast.count = 0;
+    cm__space(m, DEVICES, 64, add, &fast);
+    for (int32_t i = 0; i < fast.count; i++) first[i] = 10000 * (uint64_t)i;
+    cm__time_places(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .places = fast.all,
+                                       .n_places = fast.count, .shares = 1, .fastest = &found, .first = first});
+    for (int32_t i = 0; i < fast.count; i++) {
+        slow += fast.all[i].slow;
+        assert_false(fast.all[i].slow && fast.all[i].done);
+        if (fast.all[i].cost >= 0 && !fast.all[i].done)
+            cm__evaluate(m, &fast.all[i], first[i], NULL, NULL, &found);
+    }
+    assert_true(slow > 0 && found.count == CM__KEPT);
+    for (int32_t i = 0; i < fast.count; i++)
+        assert_true(!fast.all[i].slow || cm__least_step(m, &fast.all[i]) > found.list[CM__KEPT - 1].score);
+    assert_true(found.evaluated == want.evaluated && found.feasible == want.feasible);
+    for (int32_t i = 0; i < CM__KEPT; i++)
+        assert_true(found.list[i].index == want.list[i].index && found.list[i].step_s == want.list[i].step_s);
+}
+
+/* No layer waits less for other devices than its sizes say. */
+static void least_is_least(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
+{
+    const cm__model *m = timed(ctx, forward, device, o, &one, 0, 1);
+    cm__model       *sizes = cm__model_for(ctx, forward, device, o, cm__plan_shared_new(ctx));
+    int32_t          above = 0;
+    for (int32_t i = 0; i < one.count; i++) {
+        const cm__spot *place = &one.all[i];
+        if (place->cost < 0 || !m->costs[place->cost].timed) continue;
+        int32_t         at = cm__cost_sizes_at(sizes, &place->plan, place->plan.micro_batch, place->plan.cp);
+        const cm__part *least = &sizes->costs[at].layer, *layer = &m->costs[place->cost].layer;
+        assert_true(least->forward_comm_s <= layer->forward_comm_s * (1 + 1e-12));
+        assert_true(least->backward_comm_s <= layer->backward_comm_s * (1 + 1e-12));
+        above += least->forward_comm_s > 0;
+    }
+    assert_true(above > 0);
+}
+
+static void only_the_fastest(void **state)
+{
+    static const cm_runtime runtimes[] = {CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON};
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *device = a100();
+    cm_fabric *fabric = fabric_of(device);
+    cm_graph  *forward = loaded(EXPERTS);
+    for (int i = 0; i < 3; i++) {
+        cm_search_options o = {.devices = DEVICES, .global_batch = 64, .fabric = fabric, .threads = 1,
+                               .runtime = runtimes[i], .train = {.precision = CM_PRECISION_AMP_BF16}};
+        same_fastest(ctx, forward, device, &o);
+        least_is_least(ctx, forward, device, &o);
+        o.threads = 3;
+        same_fastest(ctx, forward, device, &o);
+    }
+    cm_graph_free(forward);
+    cm__ctx_free(ctx);
+    cm_fabric_free(fabric);
+    cm_device_free(device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_number_of_threads), cmocka_unit_test(ranks_share_places),
-                                       cmocka_unit_test(only_what_fits_is_timed)};
+                                       cmocka_unit_test(only_what_fits_is_timed), cmocka_unit_test(only_the_fastest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

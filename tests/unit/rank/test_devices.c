@@ -109,6 +109,20 @@ TEST(conditions_on_known_numbers)
     assert_non_null(device_named("nvidia-h200"));
 }
 
+/* The host of a ranking is that of all devices whose kernels it launches. */
+TEST(a_measured_host)
+{
+    write_file("host.json", TIME_DEVICE(",\n\"host\": [{\"runtime\": \"torch-eager\", \"what\": \"probe\", "
+                                        "\"time\": {\"value\": 2e-5, \"unit\": \"s\", \"kind\": \"measured\", "
+                                        "\"source\": \"sheet\"}}]"));
+    r->options.host_file = file_named("host.json");
+    list_devices("nvidia-h200,graphcore-bow");
+    const cm_device *launched = device_named("nvidia-h200")->device, *whole = device_named("graphcore-bow")->device;
+    assert_string_equal(launched->host[0].what, "probe");
+    assert_true(launched->host[0].time_s.value == 2e-5);
+    for (int32_t i = 0; i < whole->n_host; i++) assert_true(strcmp(whole->host[i].what, "probe") != 0);
+}
+
 /* Loaded devices know each other; a profile file is no peer under its id. */
 TEST(devices_are_introduced)
 {
@@ -206,6 +220,7 @@ int main(void)
         cmocka_unit_test(an_unknown_vendor),
         cmocka_unit_test(conditions_on_known_numbers),
         cmocka_unit_test(devices_are_introduced),
+        cmocka_unit_test(a_measured_host),
         cmocka_unit_test(the_cheapest_of_a_basis),
         cmocka_unit_test(of_one_provider),
         cmocka_unit_test(a_provider_without_such_a_price),

@@ -136,6 +136,29 @@ static void test_tensor_and_pipeline(void **state)
     cm_graph_free(step);
 }
 
+/* A table of words that also makes the logits gets two gradients. Each device has those of its own rows, in the sum and
+   before it. Devices that divide tokens have the whole table. */
+static void test_tied_gradients(void **state)
+{
+    (void)state;
+    cm_graph     *step = step_of("gpt:layers=1,hidden=64,heads=4,vocab=40000,seq=8,tied=1", CM_PRECISION_FP32,
+                                 CM_OPTIMIZER_ADAMW);
+    double        p = parameter_bytes(step), table = 4.0 * 40000 * 64;
+    cm_memory_use one = use_of(step, spread((cm_plan){.accumulate = 2}), 1, false);
+    cm_memory_use four = use_of(step, spread((cm_plan){.tp = 4, .accumulate = 2}), 1, false);
+    cm_memory_use tokens = use_of(step, spread((cm_plan){.cp = 4, .accumulate = 2}), 1, false);
+    cm_memory_use stages = use_of(step, spread((cm_plan){.tp = 4, .pp = 1, .sequence_parallel = true, .accumulate = 2}), 1,
+                                  false);
+    near(one.categories[CM_CATEGORY_GRADIENTS], p, 1);
+    near(four.categories[CM_CATEGORY_GRADIENTS], p / 4, 1);
+    near(stages.categories[CM_CATEGORY_GRADIENTS], p / 4, 1);
+    near(tokens.categories[CM_CATEGORY_GRADIENTS], p, 1);
+    assert_true(one.categories[CM_CATEGORY_INPUT_OUTPUT] > table);
+    assert_true(tokens.categories[CM_CATEGORY_INPUT_OUTPUT] > table);
+    assert_true(four.categories[CM_CATEGORY_INPUT_OUTPUT] < table);
+    cm_graph_free(step);
+}
+
 /* Plans for which cm__same_shards() holds need the same memory at the same batch size; the others of the list do not. */
 static void test_same_shards(void **state)
 {
@@ -171,7 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_zero), cmocka_unit_test(test_some_layers_offloaded),
-        cmocka_unit_test(test_fsdp),
+        cmocka_unit_test(test_fsdp), cmocka_unit_test(test_tied_gradients),
         cmocka_unit_test(test_stages_of_experts),
         cmocka_unit_test(test_fsdp_in_stages),
         cmocka_unit_test(test_accumulation),
