@@ -323,7 +323,9 @@ def versus_paper(share):
 
 
 def rows_of_several(sets):
-    return [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and error(row) is not None]
+    """Judged rows of more than one device; a measurement that is in two sets counts once."""
+    rows = [row for one in filter(of_time, sets) for row in one["rows"] if row["devices"] > 1 and judged(row) and error(row) is not None]
+    return list({(row["devices"], *figure_of(row)): row for row in rows}.values())
 
 
 def several(sets):

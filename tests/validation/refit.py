@@ -114,7 +114,17 @@ def transfer_factors():
     assert own - best < 0.02 < 0.1 < none - best, f"log errors {best:.3f} fitted, {own:.3f} stored, {none:.3f} without latency"
 
 
-CHECKS = [("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
+def rows_of_whole_runs():
+    """A row of 16 chips in 8 copies is asked as that run; one that is a device's share as the micro-batches of one copy."""
+    styles = program("fit_styles")
+    run = {"per_device": False, "devices": 16, "replicas": 8, "cluster": "bow-pod16", "batch": 768, "micro_batch": 48, "sync_batchnorm": 2}
+    asked = styles.Bench.division(run, run["batch"])
+    assert asked == "-n 16 --dp 8 --pp 2 --cluster bow-pod16 --micro-batch 6 --accumulate 16 --sync-batchnorm 2".split(), asked
+    share = styles.Bench.division({"batch": 48, "micro_batch": 6}, 96)
+    assert share == "--micro-batch 6 --accumulate 16".split(), share
+
+
+CHECKS = [("settings of whole runs", rows_of_whole_runs), ("scales of rms_norm", lambda: scales_are_refitted("rms_norm")),
           ("scales of cross_entropy", lambda: scales_are_refitted("cross_entropy")),
           ("host times", host_times_are_refitted), ("gaps between compiled kernels", compiled_gaps_are_refitted),
           ("sizes of workspaces", workspaces_are_refitted),
