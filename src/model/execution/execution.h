@@ -44,6 +44,7 @@ typedef struct cm__job {
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
     double           row_s;                           /* of each row of a layer's weights; 0: none */
+    double           score_s;                         /* of each attention score in each pass, on all cores; 0: none */
     double           older;                           /* step time with the asked software over today's */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; otherwise 1 */
@@ -101,6 +102,7 @@ double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 bool   cm__job_is_traffic(const cm_node *node);
 /* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has
    none. */
+double cm__job_scores(const cm__job *job, const cm_node *node, double batch);
 double cm__job_share(const cm__job *job, cm__effort effort);
 /* The FLOP/s reached in the step's precision at a share of the 16-bit peak. Units that are fed from memory lose the
    rest on feeding and waiting. That takes the same time per FLOP in every precision: a precision with a higher peak
