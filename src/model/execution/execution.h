@@ -100,9 +100,10 @@ cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices w
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* True: the node has traffic alone, no products. */
 bool   cm__job_is_traffic(const cm_node *node);
+/* Attention scores of a node or of the one whose gradient it is. */
+double cm__job_scores(const cm__job *job, const cm_node *node, double batch);
 /* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has
    none. */
-double cm__job_scores(const cm__job *job, const cm_node *node, double batch);
 double cm__job_share(const cm__job *job, cm__effort effort);
 /* The FLOP/s reached in the step's precision at a share of the 16-bit peak. Units that are fed from memory lose the
    rest on feeding and waiting. That takes the same time per FLOP in every precision: a precision with a higher peak

@@ -32,8 +32,9 @@ static double score_bytes(const cm__job *j, const cm_node *n)
     if (!(scores > 0)) return 0;
     bool           forward = n->op == CM_OP_ATTENTION;
     const cm_node *of = forward ? n : &j->g->nodes[n->source];
-    double         size = (double)cm_dtype_size(cm__in(j->g, of, 0)->dtype), passes = forward ? FORWARD_PASSES : BACKWARD_PASSES;
-    double dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
+    double         size = (double)cm_dtype_size(cm__in(j->g, of, 0)->dtype);
+    double         passes = forward ? FORWARD_PASSES : BACKWARD_PASSES;
+    double         dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
     return scores * (passes * size + dropped);
 }
 
