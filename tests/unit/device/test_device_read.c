@@ -106,7 +106,8 @@ static void parameters_of_execution(void **state)
         ",\n\"execution\": {\"efficiency\": {" SHARE("gemm", "0.1") ", " SHARE("conv", "0.2") ", "
         SHARE("attention", "0.3") ", " SHARE("memory", "0.4") "}, " SECONDS("step_overhead", "1e-3") ", "
         SECONDS("section_overhead", "2e-3") ", " SECONDS("layer_latency", "3e-3") ", "
-        SECONDS("row_latency", "4e-7") ", " SECONDS("score_latency", "5e-7") ", " SHARE("fill", "6") ", " SHARE("error", "0.5") "}"));
+        SECONDS("row_latency", "4e-7") ", " SECONDS("score_latency", "5e-7") ", "
+        SHARE("fill", "6") ", " SHARE("error", "0.5") "}"));
     const cm__execution *e = &d->execution;
     (void)state;
     assert_true(e->known && !e->operator_known);

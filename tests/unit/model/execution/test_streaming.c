@@ -85,14 +85,16 @@ static void rows_of_weights_have_a_latency(void **state)
     assert_near(a.info.device_time_s, (400 + 300 + 300) * 1e-3, 1e-3);
 }
 
-/* Twice as many heads of half the width have the same products and twice as many scores. A core takes `score_latency` for each
-   in forward and in backward; four cores share the scores of one. */
+/* Twice as many heads of half the width have the same products and twice as many scores. A core takes `score_latency`
+   for each in forward and in backward; four cores share the scores of one. */
 static void scores_take_the_time_of_a_core(void **state)
 {
     (void)state;
-    const char  *few = "bert:layers=2,hidden=512,heads=8,seq=256,vocab=1000", *many = "bert:layers=2,hidden=512,heads=16,seq=256,vocab=1000";
+    const char  *few = "bert:layers=2,hidden=512,heads=8,seq=256,vocab=1000";
+    const char  *many = "bert:layers=2,hidden=512,heads=16,seq=256,vocab=1000";
     const char  *one = STREAMING("1e12", "1e18", ", \"score_latency\": " NUMBER("1e-6", "s"));
-    const char  *four = CHIP("weight-streaming", "1e12", "1e18", EFFICIENCY("1") ", \"score_latency\": " NUMBER("1e-6", "s"),
+    const char  *four = CHIP("weight-streaming", "1e12", "1e18",
+                             EFFICIENCY("1") ", \"score_latency\": " NUMBER("1e-6", "s"),
                              PLACED("DRAM") ", \"cores\": " NUMBER("4", "1"));
     const double scores = 2 * 8 * 4 * 256.0 * 256; /* layers, heads and samples more */
     answer       forward = ask(one, few, 4, true), twice = ask(one, many, 4, true);
