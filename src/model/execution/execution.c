@@ -94,6 +94,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .section_s = cm__value_or(e->section_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
                               .row_s = cm__value_or(e->row_s, 0),
+                              .score_s = cm__value_or(e->score_s, 0) / cm__value_or(device->numbers[CM_CORES], 1),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .older = older_software(step, e),
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
@@ -143,6 +144,17 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 }
 
 bool cm__job_is_traffic(const cm_node *n) { return effort_of[cm__class(n)] == CM__EFFORT_MEMORY; }
+
+/* Of an attention node or its gradient: one for each query, key and head. */
+double cm__job_scores(const cm__job *j, const cm_node *n, double batch)
+{
+    if (n->view || cm__class(n) != CM_CLASS_ATTENTION) return 0;
+    const cm_node *of = n->op == CM_OP_ATTENTION ? n : &j->g->nodes[n->source];
+    if (of->n_inputs < 2 || of->inputs[0] < 0 || of->inputs[1] < 0) return 0;
+    const cm_tensor *q = cm__t(j->g, of->inputs[0]), *k = cm__t(j->g, of->inputs[1]);
+    double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
+    return cm__tensor_elements_at(j->g, of->inputs[0], batch) / width * keys;
+}
 
 double cm__job_element(const cm__job *j)
 {

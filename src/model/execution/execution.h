@@ -44,6 +44,7 @@ typedef struct cm__job {
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
     double           row_s;                           /* of each row of a layer's weights; 0: none */
+    double           score_s;                         /* of each attention score in each pass, on all cores; 0: none */
     double           older;                           /* step time with the asked software over today's */
     double           fill;                            /* samples in a full pipeline, at least 1 */
     double           matrix_scale, vector_scale;      /* of a calibrated profile; otherwise 1 */
@@ -99,6 +100,8 @@ cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices w
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* True: the node has traffic alone, no products. */
 bool   cm__job_is_traffic(const cm_node *node);
+/* Attention scores of a node or of the one whose gradient it is. */
+double cm__job_scores(const cm__job *job, const cm_node *node, double batch);
 /* The share of the 16-bit peak that the profile gives for a class of operators; the one of products where it has
    none. */
 double cm__job_share(const cm__job *job, cm__effort effort);

@@ -28,15 +28,13 @@ static bool stores_scores(const cm__job *j)
 
 static double score_bytes(const cm__job *j, const cm_node *n)
 {
-    if (n->view || cm__class(n) != CM_CLASS_ATTENTION) return 0;
-    bool             forward = n->op == CM_OP_ATTENTION;
-    const cm_node   *of = forward ? n : &j->g->nodes[n->source];
-    const cm_tensor *q = cm__in(j->g, of, 0), *k = cm__in(j->g, of, 1);
-    if (q->rank != 4 || k->rank != 4) return 0;
-    double width = (double)q->dims[3].fixed, keys = (double)k->dims[2].fixed;
-    double scores = cm__tensor_elements_at(j->g, of->inputs[0], j->batch) / width * keys;
-    double size = (double)cm_dtype_size(q->dtype), passes = forward ? FORWARD_PASSES : BACKWARD_PASSES;
-    double dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
+    double scores = cm__job_scores(j, n, j->batch);
+    if (!(scores > 0)) return 0;
+    bool           forward = n->op == CM_OP_ATTENTION;
+    const cm_node *of = forward ? n : &j->g->nodes[n->source];
+    double         size = (double)cm_dtype_size(cm__in(j->g, of, 0)->dtype);
+    double         passes = forward ? FORWARD_PASSES : BACKWARD_PASSES;
+    double         dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
     return scores * (passes * size + dropped);
 }
 

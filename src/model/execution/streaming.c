@@ -5,6 +5,7 @@
  * Forward streams a layer's weights in. Backward streams them in again while the gradients go out; the update runs
  * where the weights are stored. A layer takes its arithmetic time plus the longer of its stream and its latency, part
  * of which overlaps with the arithmetic. The latency grows with the rows of its weights, which follow each other.
+ * The softmax of attention is work of the cores for each score, whatever the width of a head, beside its products.
  * If the activations of the whole batch do not fit, only layer inputs are stored and the rest is recomputed. What does
  * not fit of these leaves the chip in forward and comes back in backward, beside the weights. If the largest layer does
  * not fit, the batch is divided into micro-batches, each of which streams the weights again.
@@ -111,7 +112,7 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
         double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD ? 2 : 1;
-        double node = runs * cm__job_node_s(j, i, size);
+        double node = runs * (cm__job_node_s(j, i, size) + j->vector_scale * j->score_s * cm__job_scores(j, n, size));
         if (begins(&now, n, in > 0)) {
             cm__run_spread(r, first, i, micros * layer_s(j, &now));
             layers += now.weights;

@@ -85,6 +85,26 @@ static void rows_of_weights_have_a_latency(void **state)
     assert_near(a.info.device_time_s, (400 + 300 + 300) * 1e-3, 1e-3);
 }
 
+/* Twice as many heads of half the width have the same products and twice as many scores. A core takes `score_latency`
+   for each in forward and in backward; four cores share the scores of one. */
+static void scores_take_the_time_of_a_core(void **state)
+{
+    (void)state;
+    const char  *few = "bert:layers=2,hidden=512,heads=8,seq=256,vocab=1000";
+    const char  *many = "bert:layers=2,hidden=512,heads=16,seq=256,vocab=1000";
+    const char  *one = STREAMING("1e12", "1e18", ", \"score_latency\": " NUMBER("1e-6", "s"));
+    const char  *four = CHIP("weight-streaming", "1e12", "1e18",
+                             EFFICIENCY("1") ", \"score_latency\": " NUMBER("1e-6", "s"),
+                             PLACED("DRAM") ", \"cores\": " NUMBER("4", "1"));
+    const double scores = 2 * 8 * 4 * 256.0 * 256; /* layers, heads and samples more */
+    answer       forward = ask(one, few, 4, true), twice = ask(one, many, 4, true);
+    assert_near(twice.info.device_time_s - forward.info.device_time_s, scores * 1e-6, 1e-3);
+    answer step = ask(one, few, 4, false), both = ask(one, many, 4, false);
+    assert_near(both.info.device_time_s - step.info.device_time_s, 2 * scores * 1e-6, 1e-3);
+    answer shared = ask(four, few, 4, true), shared_twice = ask(four, many, 4, true);
+    assert_near(shared_twice.info.device_time_s - shared.info.device_time_s, scores * 1e-6 / 4, 1e-3);
+}
+
 /* Under software of a year before `older_before`, causal models take `older_software` times as long, whatever bounds
    them. */
 static void older_software_is_slower_for_causal_models(void **state)
@@ -143,6 +163,7 @@ int main(void)
         cmocka_unit_test(blocks_alone_are_pruned),
         cmocka_unit_test(layers_have_a_latency),
         cmocka_unit_test(rows_of_weights_have_a_latency),
+        cmocka_unit_test(scores_take_the_time_of_a_core),
         cmocka_unit_test(inputs_of_layers_leave_the_chip),
         cmocka_unit_test(older_software_is_slower_for_causal_models),
         cmocka_unit_test(activations_bound_the_micro_batch),
