@@ -31,11 +31,21 @@ static void a_compiled_batch_norm_sums_first(void **state)
                    "gemm forward nt-bias fp32 1,2,4,128", "cross_entropy forward - fp32 2,4",
                    "cross_entropy backward - fp32 2,4",
                    "gemm forward nn fp32 1,2,128,4", "gemm forward tn fp32 1,4,128,2",
-                   "elementwise forward column_sum fp32 1,6", /* the bias: 8 numbers in, 4 out */
+                   "elementwise forward plain_column_sum fp32 1,6", /* the bias: 8 numbers in, 4 out */
                    "elementwise forward many_sums fp32 1,0", /* one block adds up all rows */
                    "elementwise forward long_row_sum fp32 1,396", SMALL, /* 3 x 256 numbers, and 3 x 8 */
                    "elementwise forward fused fp32 1,532", /* 3 x 256 in, 256 out, 3 x 8 in, 2 x 8 out */
                    "conv bwd_weight nchw fp32 2,8,8,4,4,1,1,1,1,0,0,1,1,1", "optimizer update sgd fp32 5,596"));
+}
+
+/* The channels of what a linear layer returns are neighbours in memory, so that its batch norm adds up columns, forward
+   and backward. The norm reads 8 x 16 numbers and 4 x 16 parameters and means. */
+static void a_batch_norm_of_a_matrix_adds_columns(void **state)
+{
+    (void)state;
+    static const char net[] = "input x 32\nlinear 16 bias=off\nbn\nrelu\nlinear 4\n";
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 8, "long_row_sum"), 0);
+    assert_int_equal(times_in(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 8, "elementwise forward column_sum fp32 1,96"), 1);
 }
 
 /* A compiler adds the bias of a convolution in the kernel that reads its result: 2 x 8 x 16 numbers in and out. */
@@ -221,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_compiler_joins_functions),
                                        cmocka_unit_test(a_compiled_batch_norm_sums_first),
+                                       cmocka_unit_test(a_batch_norm_of_a_matrix_adds_columns),
                                        cmocka_unit_test(a_bias_is_added_by_its_reader),
                                        cmocka_unit_test(long_rows_have_kernels_of_their_own),
                                        cmocka_unit_test(channels_last_sums_have_partial_sums),
