@@ -100,7 +100,10 @@ def line(name, rows):
 
 
 def number(measured, name):
-    value = measured["eager"][name.removeprefix("eager_")] if name.startswith("eager_") else measured[name]
+    eager = name.startswith("eager_")
+    value = measured.get("eager", {}).get(name.removeprefix("eager_")) if eager else measured[name]
+    if value is None:  # no eager step was run
+        return ""
     if isinstance(value, list):  # generated kernels
         return str(len(value))
     return f"{value:.6g}" if name.endswith("_s") else str(int(value))
