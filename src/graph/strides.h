@@ -15,6 +15,7 @@ typedef struct cm__strides {
     int64_t       **of;            /* per tensor; NULL: contiguous */
     bool           *copied;        /* per node: a view that needs a copy */
     bool            compiled;      /* torch.compile chooses the order of what its kernels write */
+    bool            traced;        /* operators were decomposed by torch.compile before they had strides */
     bool            relaid;        /* and converts the images of all convolutions (not sequences) to channels-last */
     bool           *as_image;      /* per tensor, if relaid: a convolution's image, which generated code writes so */
     int64_t       **wanted;        /* per tensor, if not relaid: strides that generated code must write; NULL: its choice */
