@@ -226,7 +226,7 @@ static cm__cast_policy policy_of(const lowering *l, const cm_node *n)
 
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
 {
-    if (cm__attr_find(n, CM_ATTR_MATH)) {
+    if (cm__attr_find(n, CM_ATTR_MATH) && !n->plain) { /* a capture contains the casts */
         widen_attention(l, n, inputs);
         return;
     }
@@ -350,6 +350,7 @@ static void follow(cm_graph *out, const cm_node *n)
     out->segment = n->segment;
     out->function = n->function;
     out->outside = n->outside;
+    out->plain = n->plain;
 }
 
 /* Map a cast whose types are recorded; omit it if it changes nothing. False: the node is no such cast. */
@@ -494,6 +495,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     hold(&l);
     step->block = step->segment = step->function = -1;
     step->outside = CM__COMPILED;
+    step->plain = false;
     if (!inference) {
         step->functions = cm__functions_mapped(step->ctx, forward, l.map);
         step->n_functions = forward->n_functions;

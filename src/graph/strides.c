@@ -300,7 +300,7 @@ static bool is_stored(const cm_graph *g, const cm_node *reader, int32_t tensor)
 
 /* torch/_inductor/graph.py, run_node: need_fixed_layout for operands of convolutions, is_output for what the compiled
    forward pass returns to autograd, which stores it for backward. */
-void cm__strides_want(cm__strides *s, const cm__strides *eager)
+void cm__strides_want(cm__strides *s, const cm__strides *traced)
 {
     s->wanted = cm__alloc_array(s->ctx, (size_t)s->g->n_tensors + 1, sizeof *s->wanted);
     for (int32_t i = 0; i < s->g->n_nodes; i++) {
@@ -308,7 +308,7 @@ void cm__strides_want(cm__strides *s, const cm__strides *eager)
         for (int32_t k = 0; k < n->n_inputs; k++) {
             int32_t t = n->inputs[k] < 0 ? -1 : viewed_tensor(s->g, n->inputs[k]);
             if (t < 0 || !(cm__class(n) == CM_CLASS_CONV || is_stored(s->g, n, t))) continue;
-            s->wanted[t] = eager->of[t] ? eager->of[t] : cm__strides_rows(s, cm__t(s->g, t));
+            s->wanted[t] = traced->of[t] ? traced->of[t] : cm__strides_rows(s, cm__t(s->g, t));
         }
     }
 }

@@ -15,6 +15,7 @@ typedef struct cm__strides {
     int64_t       **of;            /* per tensor; NULL: contiguous */
     bool           *copied;        /* per node: a view that needs a copy */
     bool            compiled;      /* torch.compile chooses the order of what its kernels write */
+    bool            traced;        /* operators were decomposed by torch.compile before they had strides */
     bool            relaid;        /* and converts the images of all convolutions (not sequences) to channels-last */
     bool           *as_image;      /* per tensor, if relaid: a convolution's image, which generated code writes so */
     int64_t       **wanted;        /* per tensor, if not relaid: strides that generated code must write; NULL: its choice */
@@ -23,8 +24,8 @@ typedef struct cm__strides {
 /* channels_last: images, and weights of convolutions, are in that memory format. */
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last);
 void         cm__strides_relay(cm__strides *s); /* call it before placing nodes: torch.compile converts all images */
-/* Call it before placing nodes: torch.compile gives convolutions their operands with the strides of `eager`. */
-void         cm__strides_want(cm__strides *s, const cm__strides *eager);
+/* Call it before placing nodes: torch.compile gives convolutions their operands with the strides of `traced`. */
+void         cm__strides_want(cm__strides *s, const cm__strides *traced);
 void         cm__strides_place(cm__strides *s, int32_t node); /* of its outputs; call it in node order */
 
 /* Whether torch.compile converts this operand of a convolution (torch/_inductor/kernel/conv.py: ndim == 2). */

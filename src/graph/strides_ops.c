@@ -164,6 +164,18 @@ static int64_t *resampled(cm__strides *s, const cm_node *n, int32_t output)
     return cm__repeats_pixels(forward_of(s, n)) && !s->compiled ? NULL : like_image(s, n, output);
 }
 
+/* torch.compile resizes an image by an index, whose result has contiguous planes, and brings it back into the order of
+   the image: repeated pixels only of planes with 4 channels and more, others with 16 and more (_upsample_nearest() and
+   _upsample_linear() in torch/_decomp/decompositions.py). */
+static int64_t *resized(cm__strides *s, const cm_node *n, int32_t output)
+{
+    const cm_node   *forward = forward_of(s, n);
+    const cm_tensor *x = cm__t(s->g, forward->inputs[0]);
+    bool             repeats = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST) == CM__MODE_NEAREST;
+    bool             few = x->rank > 1 && cm__strides_size(x->dims[1]) < (repeats ? 4 : 16);
+    return s->traced && (few || (repeats && x->rank != 4)) ? NULL : like_image(s, n, output);
+}
+
 static const cm_node *maker_of(const cm_graph *g, int32_t tensor)
 {
     int32_t maker = tensor < 0 ? -1 : cm__t(g, tensor)->producer;

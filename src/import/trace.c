@@ -378,6 +378,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     index_rows(&index, ctx);
     int32_t lost = cm__trace_segments(&t), last = last_of_model(&t);
     cm__trace_leave_out(&t);
+    cm__trace_find_math(&t);
     for (int32_t i = 0; i < t.n_ops; i++) {
         if (t.ops[i].phase != CM_FORWARD) continue;
         t.g->outside = i > last ? CM__IN_SCRIPT : t.ops[i].left_out ? CM__UNTRACED : CM__COMPILED;

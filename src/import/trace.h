@@ -37,7 +37,7 @@ typedef struct cm__trace_op {
     int32_t        n_in, n_out;
     bool           in_place;
     int32_t        function; /* the call of a custom autograd function that ran it; -1: none */
-    bool           plain;    /* the model switched autocast off */
+    bool           plain;    /* autocast is off */
     bool           left_out; /* torch.compile leaves it to eager PyTorch */
     int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
@@ -102,6 +102,10 @@ bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask);
 /* ---- trace_untraced.c ------------------------------------------------------------------------------------------- */
 
 void cm__trace_leave_out(cm__trace *t); /* sets cm__trace_op.left_out */
+
+/* ---- trace_math.c ----------------------------------------------------------------------------------------------- */
+
+void cm__trace_find_math(cm__trace *t); /* sets cm__trace_op.plain of products in attention without a fused kernel */
 
 /* ---- trace_functions.c ------------------------------------------------------------------------------------------ */
 

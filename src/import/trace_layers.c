@@ -351,9 +351,10 @@ static const cm__trace_op *loss_after(const cm__trace *t, const cm__trace_op *o)
 void cm__aten_softmax(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t  x = cm__trace_need(t, o, 0);
-    cm__attr axis = CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", -1));
+    cm__attr attrs[] = {CM__INTS(CM_ATTR_AXIS, cm__trace_int(t, o, "dim", -1)), CM__INTS(CM_ATTR_MATH, 1)};
+    bool     safe = strcmp(o->name, "_safe_softmax") == 0;
     if (op == CM_OP_LOG_SOFTMAX && loss_after(t, o)) cm__trace_made(t, o, 0, x);
-    else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, &axis, 1));
+    else cm__trace_made(t, o, 0, cm__emit(t->g, op, cm__trace_name(t, o), &x, 1, attrs, safe ? 2 : 1));
 }
 
 /* PyTorch's values are none, mean, sum; ours are mean, sum, none. */

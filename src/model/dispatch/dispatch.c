@@ -267,9 +267,11 @@ static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
 {
     cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
     if (d->runtime == CM_RUNTIME_TORCH_COMPILE) {
-        s->compiled = true;
+        s->compiled = s->traced = true;
+        cm__strides *traced = cm__strides_new(ctx, d->g, d->nhwc);
+        traced->traced = true;
         if (cm__compiler_prefers_nhwc(d->g)) cm__strides_relay(s);
-        else cm__strides_want(s, placed(d, cm__strides_new(ctx, d->g, d->nhwc)));
+        else cm__strides_want(s, placed(d, traced));
     }
     return placed(d, s);
 }

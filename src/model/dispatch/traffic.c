@@ -266,7 +266,7 @@ static double waiting(const cm_graph *g, const cm_node *resize)
 static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
 {
     if (n == forward) return 0;
-    bool   last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->inputs[0]) ||
+    bool   last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->outputs[0]) ||
                 cm__strides_channels_last(f->d->strides, n->inputs[0]);
     double each = last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add * waiting(f->d->g, forward);
     return neighbours(f->d->g, forward) * each;

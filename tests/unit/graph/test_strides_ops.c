@@ -150,6 +150,32 @@ TEST(norms_and_pools_keep_the_order)
     LIES(placed(false), p, 54, 9, 3, 1);
 }
 
+static cm__strides *traced(void)
+{
+    cm__strides *s = cm__strides_new(ctx, g, false);
+    s->traced = true;
+    for (int32_t i = 0; i < g->n_nodes; i++) cm__strides_place(s, i);
+    return s;
+}
+
+/* torch.compile brings resized planes with enough channels back into the order of the image, but no volumes. */
+TEST(decomposed_resizes_write_rows)
+{
+    int32_t volume = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("B,3,3,3,5")))), INTS(PERM, 0, 4, 1, 2, 3));
+    int32_t five = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("B,3,3,5")))), INTS(PERM, 0, 3, 1, 2));
+    int32_t three = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("B,3,3,3")))), INTS(PERM, 0, 3, 1, 2));
+    int32_t to3 = reals(5, (double[]){1, 1, 2, 2, 2}), to2 = reals(4, (double[]){1, 1, 2, 2});
+    int32_t v = op(CM_OP_RESIZE, IN(volume, -1, to3)), p = op(CM_OP_RESIZE, IN(five, -1, to2));
+    int32_t few = op(CM_OP_RESIZE, IN(three, -1, to2));
+    int32_t linear = OP(RESIZE, IN(five, -1, to2), INTS(MODE, CM__MODE_LINEAR));
+    LIES(placed(false), v, 1080, 1, 180, 30, 5);
+    LIES(placed(false), few, 108, 1, 18, 3);
+    LIES(traced(), v, 1080, 216, 36, 6, 1);
+    LIES(traced(), p, 180, 1, 30, 5);
+    LIES(traced(), few, 108, 36, 6, 1);
+    LIES(traced(), linear, 180, 36, 6, 1);
+}
+
 /* A channels-last weight is enough: the image was in rows. */
 TEST(a_weight_turns_the_result)
 {
@@ -224,7 +250,7 @@ int main(void)
         cmocka_unit_test(gradients_lie_as_their_tensors), cmocka_unit_test(compiled_operands_vote),
         cmocka_unit_test(compiled_norms_keep_the_order),  cmocka_unit_test(compiled_images_are_converted),
         cmocka_unit_test(compiled_convolutions_read_what_eager_ones_do),
-        cmocka_unit_test(compiled_code_stores_what_eager_code_would),
+        cmocka_unit_test(compiled_code_stores_what_eager_code_would), cmocka_unit_test(decomposed_resizes_write_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

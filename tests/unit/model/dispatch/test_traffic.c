@@ -86,13 +86,13 @@ static void neighbours_that_add_to_one_number_wait(void **state)
         4 * (grown + small) + 4 * grown * cm__time_factors.atomic_add * wait);
 }
 
-/* Rows of 3 channels that become an image of 4 x 4 have channels last, and so has the gradient of the grown image. */
+/* Rows of 5 channels that become an image of 4 x 4 have channels last, and so has the gradient of the grown image. */
 static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
 {
     (void)state;
-    static const char net[] = "input x 16 3\nlinear 3 bias=off\ntranspose 0 2 1\nreshape 3 4 4\nupsample 2\n"
+    static const char net[] = "input x 16 5\nlinear 5 bias=off\ntranspose 0 2 1\nreshape 5 4 4\nupsample 2\n"
                               "conv 1 1 bias=off\nflatten\nlinear 4\n";
-    double grown = 2 * 3 * 64, small = 2 * 3 * 16;
+    double grown = 2 * 5 * 64, small = 2 * 5 * 16;
     has(net, 2, false, "fused", 4 * (grown + small) + grown * cm__time_factors.atomic_add_nhwc);
 }
 
