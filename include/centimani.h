@@ -252,6 +252,8 @@ typedef struct cm_train_options {
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
        tensor that backward reads */
     bool         whole_layers;
+    /* gradients of products that the forward pass computes in fp32 inside autocast are in 16 bits, as under torch.compile */
+    bool         traced_backward;
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;

@@ -36,6 +36,9 @@ int32_t cm__back(cm__backward *b, const cm_node *n, int op, int32_t like, const 
 void cm__back_joint(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count, int32_t first,
                     int32_t last);
 
+/* traced.c: the gradients of a product whose operands were cast for them; false: they were not. */
+bool cm__product_under_autocast(cm__backward *b, const cm_node *n);
+
 /* Set the gradient of a forward tensor, or add to it. Reduces broadcast dimensions and casts to the tensor's type
    first. */
 void cm__give(cm__backward *b, const cm_node *n, int32_t tensor, int32_t gradient);

@@ -159,6 +159,7 @@ void cm__gradient_gemm(cm__backward *b, const cm_node *n)
 
 void cm__gradient_matmul(cm__backward *b, const cm_node *n)
 {
+    if (cm__product_under_autocast(b, n)) return;
     int32_t dy = dy_in_type_of(b, n, 0);
     product(b, n, CM_OP_MATMUL_GRAD, 0, dy, 1);
     product(b, n, CM_OP_MATMUL_GRAD, 1, dy, 0);

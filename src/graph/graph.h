@@ -154,8 +154,9 @@ struct cm_tensor {
 };
 
 /* Whether a compiler of the model sees a node. It does not if the training script computes the node from the model's
-   outputs (the loss), or if it lies in a function that the compiler cannot trace. */
-typedef enum cm__outside { CM__COMPILED, CM__IN_SCRIPT, CM__UNTRACED } cm__outside;
+   outputs (the loss), or if it lies in a function that the compiler cannot trace: whatever the types are, or unless its
+   weights are in bf16 (a forward graph only; precision.c decides). */
+typedef enum cm__outside { CM__COMPILED, CM__IN_SCRIPT, CM__UNTRACED, CM__UNTRACED_BUT_BF16 } cm__outside;
 
 struct cm_node {
     const char    *name;
@@ -196,6 +197,7 @@ struct cm_graph {
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
+    int32_t     expert_graphs; /* the same, unless weights are in bf16 (CM__UNTRACED_BUT_BF16) */
     int32_t     layer_graphs; /* layers of which torch.compile makes graphs of their own (trace_untraced.c) */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
@@ -225,6 +227,7 @@ struct cm_graph {
     bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
+    bool        traced_backward; /* products' gradients follow autocast (cm_train_options) */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
     cm__facts   facts;       /* set by cm__lifetimes() */

@@ -433,10 +433,12 @@ static void lower_node(lowering *l, int32_t index)
     }
     cm__place_names(l->out->ctx, "node '%s' (%s)", n->name, cm_node_type(n));
     follow(l->out, n);
+    cm__decide_outside(l->out, is_pure(l) && l->low == CM_BF16);
     bool back = cm__reads_unpacked(l->in, n) && l->autocast && cm__t(l->out, inputs[0])->dtype == CM_FP32;
     apply_policy(l, n, inputs);
     const cm_node *low =
         cm__emit_node(l->out, n->op, n->name, inputs, n->n_inputs, n->attrs, count_attrs(n), n->n_outputs);
+    int32_t made = l->out->n_nodes - 1;
     for (int32_t o = 0; o < n->n_outputs; o++) {
         if (n->outputs[o] < 0) continue;
         cm_tensor *y = cm__t(l->out, low->outputs[o]);
@@ -449,6 +451,7 @@ static void lower_node(lowering *l, int32_t index)
         if (cm__attr_int(n, mark, 0) == 2) l->map[n->outputs[o]] = as(l, low->outputs[o], l->low);
         if (back) l->map[n->outputs[o]] = as(l, low->outputs[o], CM_FP32);
     }
+    if (l->autocast) cm__cast_for_backward(l->out, made, l->low);
 }
 
 static void copy_texts(cm_graph *step, const cm_graph *forward)

@@ -22,7 +22,7 @@ static bool depends_on_type(const cm_node *n, cm_precision precision)
 /* Types that the model itself has stay as they are. */
 bool cm__can_retype(const cm_graph *forward, cm_precision from, cm_precision to)
 {
-    if (!from || other_of[from] != to || forward->typed) return false;
+    if (!from || other_of[from] != to || forward->typed || forward->expert_graphs) return false;
     for (int32_t t = 0; t < forward->n_tensors; t++) {
         const cm_tensor *x = cm__t(forward, t);
         if (has_16_bits(x->dtype) || x->dtype == CM_FP8 || x->converted) return false;

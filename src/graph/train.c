@@ -23,10 +23,12 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     /* older releases repeat whole layers wherever the checkpoints are */
     step->wraps_units = step->whole_layers && !(o->software && o->software < 2024);
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
+    step->traced_backward = o->traced_backward && !o->inference;
     step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
-    step->layer_graphs = o->inference ? 0 : forward->layer_graphs;
+    bool traced = step->precision == CM_PRECISION_BF16;
+    step->layer_graphs = o->inference ? 0 : forward->layer_graphs + (traced ? 0 : forward->expert_graphs);
     step->channels_last = forward->channels_last;
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;

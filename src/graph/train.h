@@ -16,6 +16,12 @@ bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n);
 /* precision.c: copy `forward` into `step` in the given precision, with the casts this needs. */
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);
 
+/* traced.c: cast the fp32 operands of a product for its gradients, where autocast has this 16-bit type. */
+void cm__cast_for_backward(cm_graph *step, int32_t node, cm_dtype low);
+
+/* Whether what is emitted next is compiled, if that depends on the type of the weights. */
+void cm__decide_outside(cm_graph *step, bool bf16);
+
 /* loss.c: add the loss of the model's first output; returns it, or -1 if there is none. Resolves AUTO. */
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss);
 

@@ -149,6 +149,7 @@ static cm_graph *like(cm__ctx *ctx, const cm_graph *in)
     g->nodes_read = in->nodes_read;
     g->own_loss = in->own_loss;
     g->layer_graphs = in->layer_graphs;
+    g->expert_graphs = in->expert_graphs;
     g->channels_last = in->channels_last;
     g->omits_causal = in->omits_causal;
     g->omits_open = in->omits_open;

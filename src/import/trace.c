@@ -381,7 +381,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__trace_find_math(&t);
     for (int32_t i = 0; i < t.n_ops; i++) {
         if (t.ops[i].phase != CM_FORWARD) continue;
-        t.g->outside = i > last ? CM__IN_SCRIPT : t.ops[i].left_out ? CM__UNTRACED : CM__COMPILED;
+        t.g->outside = i > last ? CM__IN_SCRIPT : (cm__outside)t.ops[i].left_out;
         t.g->nodes_read++;
         t.g->segment = t.ops[i].segment;
         t.g->function = t.ops[i].function;

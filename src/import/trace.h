@@ -38,7 +38,7 @@ typedef struct cm__trace_op {
     bool           in_place;
     int32_t        function; /* the call of a custom autograd function that ran it; -1: none */
     bool           plain;    /* autocast is off */
-    bool           left_out; /* torch.compile leaves it to eager PyTorch */
+    uint8_t        left_out; /* torch.compile leaves it to eager PyTorch: cm__outside; 0: no */
     int32_t        segment;  /* recomputed in backward together with operators of the same number; -1: not */
     const json_t  *attrs; /* NULL: none */
 } cm__trace_op;

@@ -2,7 +2,7 @@
 /*
  * trace_untraced.c - recorded operators that torch.compile leaves to eager PyTorch.
  *
- * A function is compiled up to a place that the compiler cannot trace. Three such places show in a recording:
+ * A function is compiled up to a place that the compiler cannot trace. Four such places show in a recording:
  *
  * - a recurrent layer (allow_rnn in torch/_dynamo/config.py). PyTorch 2.11 runs the rest of the function that calls it
  *   eagerly: in the recorded steps of the first-sight lists all kernels after such a layer are those of eager PyTorch.
@@ -13,6 +13,9 @@
  * - nn.TransformerEncoder or nn.TransformerDecoder with a mask. To find out whether the mask is causal, they compare it
  *   with a causal one and ask for the answer (_detect_is_causal_mask in torch/nn/modules/transformer.py). PyTorch's own
  *   modules are not compiled on their own, so all of the encoder or decoder runs eagerly.
+ * - grouped products of experts (torch._grouped_mm), unless their weights are in bf16: transformers then calls another
+ *   operator (_can_use_grouped_mm in its integrations/moe.py). In five recorded steps the kernels of the experts' function
+ *   are those of eager PyTorch; only its gate, a function of its own, is generated. Why Dynamo leaves it is not known.
  */
 #include <ctype.h>
 #include <string.h>
@@ -99,19 +102,40 @@ static void leave_out_loops(cm__trace *t)
         if (branches < 2) continue;
         t->g->layer_graphs += branches;
         for (int32_t k = 0; k < t->n_ops; k++)
-            if (runs_itself(o->module, t->ops[k].module)) t->ops[k].left_out = true;
+            if (runs_itself(o->module, t->ops[k].module)) t->ops[k].left_out = CM__UNTRACED;
+    }
+}
+
+#define GRAPHS_AROUND 5 /* before and after the experts' function in two callers (a layer, its routing), and of the gate */
+
+/* The gate is a function of its own, which the compiler traces: it multiplies what the activation returns. */
+static bool is_gate(const cm__trace *t, int32_t i)
+{
+    const char *module = t->ops[i].module, *before = i ? t->ops[i - 1].module : "";
+    return strncmp(module, before, strlen(module)) == 0 && before[strlen(module)] == '.';
+}
+
+static void leave_out_experts(cm__trace *t)
+{
+    for (int32_t i = 0; i < t->n_ops; i++) {
+        const cm__trace_op *o = &t->ops[i];
+        if (strcmp(o->name, "_grouped_mm") != 0 || o->phase != CM_FORWARD || o->left_out) continue;
+        t->g->expert_graphs += GRAPHS_AROUND;
+        for (int32_t k = 0; k < t->n_ops; k++)
+            if (strcmp(t->ops[k].module, o->module) == 0 && !is_gate(t, k)) t->ops[k].left_out = CM__UNTRACED_BUT_BF16;
     }
 }
 
 void cm__trace_leave_out(cm__trace *t)
 {
     leave_out_loops(t);
+    leave_out_experts(t);
     for (int32_t i = 0; i < t->n_ops; i++) {
         const cm__trace_op *o = &t->ops[i];
         bool                layer = is_layer(o), mask = !layer && asks_for_mask(t, i);
         if (o->phase != CM_FORWARD || o->left_out || (!layer && !mask)) continue;
         size_t length = layer ? caller_of(o->module) : strlen(o->module);
         for (int32_t k = i; k < t->n_ops; k++)
-            if ((layer ? runs : is_part)(o->module, length, t->ops[k].module)) t->ops[k].left_out = true;
+            if ((layer ? runs : is_part)(o->module, length, t->ops[k].module)) t->ops[k].left_out = CM__UNTRACED;
     }
 }

@@ -124,5 +124,6 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
     settle_recompute(o);
+    o->train.traced_backward = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_COMPILE;
     return CM_OK;
 }

@@ -58,6 +58,10 @@ double cm__lanes_of_row(double row);
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
 
+/* repeated.c: a sum may add up more elements than its kernel reads or writes, products of tensors that are spread against
+   each other. Each element loads its operands from the cache; the time of that in bytes of a copy. After `outside`. */
+cm_poly cm__fusing_repeated(const cm__fusing *fusing, int32_t kernel);
+
 /* The 16-bit type of most bytes that a kernel moves; otherwise CM_FP32. After cm__fusing_add_traffic(). */
 cm_dtype cm__fusing_type(const cm__fusing *fusing, int32_t kernel);
 

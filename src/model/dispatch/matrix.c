@@ -193,23 +193,12 @@ void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
     roots(d, node, false);
 }
 
-/* torch.compile traces the backward pass under the autocast that the model is called in, and so the gradients of
-   products that ran without autocast (backward_pass_autocast in torch/_functorch/config.py). Autocast does not know the
-   products of experts. */
-static cm_dtype gradient_type(const cm__dispatch *d, const cm_node *n, const cm_node *forward)
-{
-    static const cm_dtype autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_BF16, [CM_PRECISION_AMP_FP16] = CM_FP16};
-    cm_dtype own = cm__in(d->g, n, 0)->dtype, low = autocast[d->g->precision];
-    bool     plain = forward->plain && !cm__attr_find(forward, CM_ATTR_GROUPED) && own == CM_FP32;
-    return plain && low != CM_FP32 && cm__is_compiled(d, n) ? low : own;
-}
-
 /* The gradient of a is a product with b^T, that of b one with a^T. */
 void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     stacked        s = stacked_of(d, forward);
-    cm_dtype       dtype = gradient_type(d, n, forward);
+    cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     bool           of_first = n->inputs[1] == forward->inputs[1];
     as_stack(d, node, n->inputs[0]);
     if (of_first) roots(d, node, true);

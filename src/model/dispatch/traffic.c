@@ -482,8 +482,7 @@ void cm__fusing_add_traffic(cm__fusing *f)
     find_outside(f);
     for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++) {
         for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
-            cm_poly in = bytes_read(f, i);
-            cm_poly again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
+            cm_poly in = bytes_read(f, i), again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
             cm_poly other = cm__poly_add(bytes_written(f, i), again);
             f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
             int32_t of = sums_of(f, kernel, i);
@@ -494,6 +493,7 @@ void cm__fusing_add_traffic(cm__fusing *f)
                     !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
+        if (generated) f->bytes[kernel] = with_arithmetic(f->bytes[kernel], cm__fusing_repeated(f, kernel), false);
     }
     add_zeros(f);
 }

@@ -111,12 +111,48 @@ static void a_loop_with_branches_is_eager(void **state)
     }
 }
 
+/* tanh -> a grouped product of two experts -> relu, their activation -> neg, the gate -> abs. */
+#define EXPERTS                                                                                                        \
+    TRACE("\"loss\":-1,\"outputs\":[7]",                                                                               \
+          T("[[4,0],8]", "fp32", "input") "," T("[2,8,8]", "fp32", "parameter") "," T("[2]", "int32", "buffer") ","    \
+          X("[[4,0],8]") "," X("[[4,0],8]") "," X("[[4,0],8]") "," X("[[4,0],8]") "," X("[[4,0],8]"),                  \
+          IN("layer", "tanh", "0", "3") "," IN("layer.experts", "_grouped_mm", "3,1,2", "4") ","                       \
+          IN("layer.experts.act_fn", "relu", "4", "5") "," IN("layer.experts", "neg", "5", "6") ","                    \
+          IN("layer.experts", "abs", "6", "7"))
+
+/* The experts' function runs eagerly, but for its activation and its gate, unless the weights are in bf16. */
+static void the_function_of_experts_is_eager(void **state)
+{
+    (void)state;
+    static const struct {
+        cm_precision precision;
+        cm__outside  experts;
+        int32_t      graphs;
+    } cases[] = {{CM_PRECISION_AMP_BF16, CM__UNTRACED, 5}, {CM_PRECISION_FP32, CM__UNTRACED, 5},
+                 {CM_PRECISION_FP16, CM__UNTRACED, 5}, {CM_PRECISION_BF16, CM__COMPILED, 0}};
+    cm_graph *g = accepted(EXPERTS, 0);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph              *step;
+        const cm_train_options o = {.precision = cases[i].precision, .optimizer = CM_OPTIMIZER_SGD};
+        assert_int_equal(cm_graph_train(g, &o, &step, NULL), CM_OK);
+        assert_int_equal(outside_of(step, "Tanh"), CM__COMPILED);
+        assert_int_equal(outside_of(step, "MatMul"), cases[i].experts);
+        assert_int_equal(outside_of(step, "Relu"), CM__COMPILED);
+        assert_int_equal(outside_of(step, "Neg"), CM__COMPILED);
+        assert_int_equal(outside_of(step, "Abs"), cases[i].experts);
+        assert_int_equal(step->layer_graphs, cases[i].graphs);
+        cm_graph_free(step);
+    }
+    cm_graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_rest_of_a_function_with_a_recurrent_layer_is_eager),
         cmocka_unit_test(a_mask_is_asked_for_eagerly),
         cmocka_unit_test(a_loop_with_branches_is_eager),
+        cmocka_unit_test(the_function_of_experts_is_eager),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,6 +68,9 @@ static void test_sharding(void **state)
     cm_step_options megatron = settled(d, (cm_step_options){.runtime = CM_RUNTIME_MEGATRON});
     assert_false(megatron.train.keep_products);
     assert_true(megatron.train.whole_layers);
+    assert_false(megatron.train.traced_backward);
+    assert_true(settled(d, (cm_step_options){.runtime = CM_RUNTIME_COMPILE_GRAPHS}).train.traced_backward);
+    assert_false(settled(d, (cm_step_options){.runtime = CM_RUNTIME_TORCH_EAGER}).train.traced_backward);
     assert_false(settled(d, (cm_step_options){.train = {.software = 2024}}).train.whole_layers);
     assert_true(settled(d, (cm_step_options){.train = {.software = 2023}}).train.whole_layers);
     assert_true(settled(d, (cm_step_options){.train = {.whole_layers = true}}).train.whole_layers);
