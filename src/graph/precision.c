@@ -19,6 +19,7 @@
  * with parameters cast further to 8 bits. The last product of several, which computes logits, stays in 16 bits:
  * Transformer Engine's users and torchao leave it out.
  */
+#include "graph/expression.h"
 #include "graph/function.h"
 #include "graph/linear_parts.h"
 #include "graph/rule.h"
@@ -388,16 +389,6 @@ static bool lower_cross_entropy(lowering *l, const cm_node *n)
     return true;
 }
 
-/* The mean of a tensor over the dimensions from `axis` on, which it keeps. */
-static int32_t mean_from(lowering *l, const char *name, int32_t x, int64_t axis)
-{
-    int64_t axes[CM__RANK_MAX];
-    int32_t rank = cm__t(l->out, x)->rank, count = 0;
-    for (int64_t i = axis < 0 ? axis + rank : axis; i < rank; i++) axes[count++] = i;
-    cm__attr attrs[] = {{.key = CM_ATTR_AXES, .count = count, .ints = axes}, CM__INTS(CM_ATTR_KEEPDIMS, 1)};
-    return cm__emit(l->out, CM_OP_REDUCE_MEAN, name, &x, 1, attrs, 2);
-}
-
 /* PyTorch's RMS normalisation has one kernel only if input and weight have the same type. If not, it runs as an
    expression in fp32 (rms_norm in ATen/native/layer_norm.cpp), as for 16-bit results of products under autocast. False:
    the node is no such norm. */
@@ -406,17 +397,9 @@ static bool lower_rms_norm(lowering *l, const cm_node *n)
     bool    weighed = n->op == CM_OP_RMS_NORM && l->autocast && l->in->typed && cm__has(n, 1);
     int32_t x = weighed ? mapped(l, n->inputs[0]) : -1, weight = weighed ? mapped(l, n->inputs[1]) : -1;
     if (!weighed || !has_16_bits(cm__t(l->out, x)->dtype) || cm__t(l->out, weight)->dtype != CM_FP32) return false;
-    cm_graph *g = l->out;
-    cm_dtype  narrow_type = cm__t(g, x)->dtype;
-    int32_t   two = cm__constant_scalar(g, "2", CM_FP32, 2), least = cm__constant_scalar(g, "eps", CM_FP32, 1e-6);
-    follow(g, n);
-    x = as(l, x, CM_FP32);
-    int32_t square = cm__emit(g, CM_OP_POW, n->name, (int32_t[]){x, two}, 2, NULL, 0);
-    int32_t mean = mean_from(l, n->name, square, cm__attr_int(n, CM_ATTR_AXIS, -1));
-    int32_t sum = cm__emit(g, CM_OP_ADD, n->name, (int32_t[]){mean, least}, 2, NULL, 0);
-    int32_t root = cm__emit(g, CM_OP_RECIPROCAL, n->name, &sum, 1, NULL, 0);
-    int32_t y = cm__emit(g, CM_OP_MUL, n->name, (int32_t[]){x, root}, 2, NULL, 0);
-    y = cm__emit(g, CM_OP_MUL, n->name, (int32_t[]){y, weight}, 2, NULL, 0);
+    cm_dtype narrow_type = cm__t(l->out, x)->dtype;
+    follow(l->out, n);
+    int32_t y = cm__rms_norm_written_out(l->out, n, as(l, x, CM_FP32), weight);
     l->map[n->outputs[0]] = as(l, y, narrow_type);
     return true;
 }
