@@ -51,8 +51,7 @@ static int32_t summed_to(cm__backward *b, const cm_node *n, int32_t tensor, int3
 static int32_t cast_to(cm__backward *b, const cm_node *n, cm_dtype dtype, int32_t gradient)
 {
     if (cm__t(b->g, gradient)->dtype == dtype) return gradient;
-    cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
-    int32_t  cast = cm__emit(b->g, CM_OP_CAST, n->name, &gradient, 1, &to, 1);
+    int32_t cast = cm__emit_cast(b->g, n->name, gradient, dtype);
     cm__t(b->g, cast)->role = CM_ROLE_GRADIENT;
     return cast;
 }

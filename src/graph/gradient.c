@@ -134,9 +134,7 @@ static void bias(cm__backward *b, const cm_node *n, int32_t input)
 static int32_t dy_in_type_of(cm__backward *b, const cm_node *n, int32_t input)
 {
     int32_t dy = dy_of(b, n);
-    if (cm__t(b->g, n->inputs[input])->dtype != CM_FP8) return dy;
-    cm__attr to = CM__INTS(CM_ATTR_TO, CM_FP8);
-    return cm__emit(b->g, CM_OP_CAST, n->name, &dy, 1, &to, 1);
+    return cm__t(b->g, n->inputs[input])->dtype == CM_FP8 ? cm__emit_cast(b->g, n->name, dy, CM_FP8) : dy;
 }
 
 /* bitsandbytes' product of 4-bit weights saved its input too until July 2024 (its pull request 1270). */

@@ -180,6 +180,12 @@ int32_t cm__emit(cm_graph *g, int op, const char *name, const int32_t *inputs, i
     return cm__emit_node(g, op, name, inputs, n, attrs, n_attrs, 0)->outputs[0];
 }
 
+int32_t cm__emit_cast(cm_graph *g, const char *name, int32_t tensor, cm_dtype to)
+{
+    const cm__attr type = CM__INTS(CM_ATTR_TO, to);
+    return cm__emit(g, CM_OP_CAST, name, &tensor, 1, &type, 1);
+}
+
 cm_node *cm__last(cm_graph *g) { return &g->nodes[g->n_nodes - 1]; }
 
 /* "name", "name:1", "name:2" ... */

@@ -260,6 +260,7 @@ int32_t cm__constant_scalar(cm_graph *g, const char *name, cm_dtype dtype, doubl
    g->nodes[last].outputs). Inputs of -1 are absent. Attributes and name are copied. */
 int32_t  cm__emit(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,
                   int32_t n_attrs);
+int32_t  cm__emit_cast(cm_graph *g, const char *name, int32_t tensor, cm_dtype to);
 cm_node *cm__last(cm_graph *g); /* the node just emitted */
 /* The same, with n_outputs outputs (Split, and importers that know the number). */
 cm_node *cm__emit_node(cm_graph *g, int op, const char *name, const int32_t *inputs, int32_t n, const cm__attr *attrs,

@@ -22,8 +22,7 @@ static cm_loss choose(const cm_tensor *y)
 
 static int32_t in_fp32(cm_graph *g, int32_t x)
 {
-    cm__attr to = CM__INTS(CM_ATTR_TO, CM_FP32);
-    return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit(g, CM_OP_CAST, "loss.cast", &x, 1, &to, 1);
+    return cm__t(g, x)->dtype == CM_FP32 ? x : cm__emit_cast(g, "loss.cast", x, CM_FP32);
 }
 
 bool cm__is_causal(const cm_graph *g)

@@ -51,8 +51,7 @@ static const struct {
 
 static int32_t cast(lowering *l, int32_t tensor, cm_dtype dtype, cm_role role)
 {
-    cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
-    int32_t  copy = cm__emit(l->out, CM_OP_CAST, cm__t(l->out, tensor)->name, &tensor, 1, &to, 1);
+    int32_t copy = cm__emit_cast(l->out, cm__t(l->out, tensor)->name, tensor, dtype);
     cm__t(l->out, copy)->role = role;
     return copy;
 }

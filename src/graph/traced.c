@@ -16,12 +16,6 @@ void cm__decide_outside(cm_graph *g, bool bf16)
     if (g->outside == CM__UNTRACED_BUT_BF16) g->outside = bf16 ? CM__COMPILED : CM__UNTRACED;
 }
 
-static int32_t cast_to(cm_graph *g, const char *name, int32_t tensor, cm_dtype dtype)
-{
-    const cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
-    return cm__emit(g, CM_OP_CAST, name, &tensor, 1, &to, 1);
-}
-
 static bool is_wide(const cm_graph *g, int32_t tensor) { return tensor >= 0 && cm__t(g, tensor)->dtype == CM_FP32; }
 
 void cm__cast_for_backward(cm_graph *g, int32_t node, cm_dtype low)
@@ -29,7 +23,7 @@ void cm__cast_for_backward(cm_graph *g, int32_t node, cm_dtype low)
     const cm_node n = g->nodes[node]; /* a copy: emitting moves nodes */
     if (!g->traced_backward || n.op != CM_OP_MATMUL || n.outside || cm__attr_find(&n, CM_ATTR_GROUPED)) return;
     if (!is_wide(g, n.inputs[0]) || !is_wide(g, n.inputs[1])) return;
-    for (int32_t i = 0; i < 2; i++) cast_to(g, cm__t(g, n.inputs[i])->name, n.inputs[i], low);
+    for (int32_t i = 0; i < 2; i++) cm__emit_cast(g, cm__t(g, n.inputs[i])->name, n.inputs[i], low);
 }
 
 /* The cast of an operand of a product, which follows the product; -1: none. */
@@ -47,7 +41,7 @@ bool cm__product_under_autocast(cm__backward *b, const cm_node *n)
     const int32_t casts[2] = {cast_of(b, n, 0), cast_of(b, n, 1)};
     if (casts[0] < 0 || casts[1] < 0) return false;
     cm_dtype low = cm__t(b->g, casts[0])->dtype;
-    int32_t  dy = cast_to(b->g, n->name, cm__gradient_of_output(b, n, 0), low);
+    int32_t  dy = cm__emit_cast(b->g, n->name, cm__gradient_of_output(b, n, 0), low);
     cm__t(b->g, dy)->role = CM_ROLE_GRADIENT;
     for (int32_t i = 0; i < 2; i++) {
         if (!cm__wants(b, n, i)) continue;

@@ -113,8 +113,7 @@ static int32_t times(cm__tune *t, const char *name, int32_t x, int32_t weight)
 
 static int32_t cast(cm__tune *t, const char *name, int32_t x, cm_dtype dtype)
 {
-    cm__attr to = CM__INTS(CM_ATTR_TO, dtype);
-    return t->o->wide ? cm__emit(t->out, CM_OP_CAST, name, &x, 1, &to, 1) : x;
+    return t->o->wide ? cm__emit_cast(t->out, name, x, dtype) : x;
 }
 
 static int64_t last_size(const cm_graph *g, int32_t tensor)

@@ -20,8 +20,7 @@ static int32_t as_recorded(cm__trace *t, const cm__trace_op *o, int32_t y)
 {
     cm_dtype want = cm__trace_out(t, o, 0)->dtype;
     if (!cm__is_float(want) || cm__is_float(cm__t(t->g, y)->dtype)) return y;
-    cm__attr to = CM__INTS(CM_ATTR_TO, want);
-    return cm__emit(t->g, CM_OP_CAST, cm__trace_name(t, o), &y, 1, &to, 1);
+    return cm__emit_cast(t->g, cm__trace_name(t, o), y, want);
 }
 
 void cm__aten_unary(cm__trace *t, const cm__trace_op *o, int op)

@@ -4,7 +4,7 @@ import torch
 
 from zoo_inputs import GROUPED, SMALL, answered, classified, ids, language, pairs, picked, placed
 
-# Name: configuration, model, what the configuration says, inputs.
+# By name: the class of the configuration, the class of the model, arguments of the configuration, and its inputs.
 TRANSFORMERS = {
     "longcat-flash": ("LongcatFlashConfig", "LongcatFlashForCausalLM", {"vocab_size": 32000, "hidden_size": 768,
         "num_hidden_layers": 6, "num_layers": 3, "num_attention_heads": 12, "num_key_value_heads": 12,

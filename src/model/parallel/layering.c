@@ -367,7 +367,8 @@ static void find_experts(cm__ctx *ctx, const cm_graph *g, cm__layering *l)
     }
 }
 
-/* True: the plans divide layers in the same way, but for the number of parts of a sequence, which is in the batch. */
+/* True: the layers of both plans have the same tensors. How many parts a sequence has does not matter, since the batch
+   counts the samples of one part. */
 static bool same_layering(const cm__shards *a, const cm__shards *b)
 {
     return cm__same_parameters(a, b) && a->sequence == b->sequence && (a->cp > 1) == (b->cp > 1);

@@ -127,7 +127,7 @@ static void only_what_fits_is_timed(void **state)
 
 static listing fast;
 
-/* What keeps the CM__KEPT fastest plans of all places. */
+/* The CM__KEPT fastest plans of all places, found by evaluating every place. */
 static cm__best fastest_of(const cm__model *m, const listing *places)
 {
     cm__best best = {0};
