@@ -9,6 +9,7 @@ import functools
 import torch
 
 import zoo_compiled
+import zoo_compiled_r
 import zoo_last
 import zoo_more
 from zoo_inputs import (GROUPED, QWEN3_ASR, SMALL, T5GEMMA2, WINDOWED, answered, classified, heard, ids, language, matched, pairs,
@@ -466,7 +467,7 @@ TRANSFORMERS = {
         "input_ids": ids(b, 320), "entity_ids": ids(b, 24),
         "entity_position_ids": torch.zeros(b, 24, 12, dtype=torch.int64), "labels": ids(b, 320)})),
 }
-TRANSFORMERS.update({**zoo_more.TRANSFORMERS, **zoo_last.TRANSFORMERS, **zoo_compiled.TRANSFORMERS})
+TRANSFORMERS.update({**zoo_more.TRANSFORMERS, **zoo_last.TRANSFORMERS, **zoo_compiled.TRANSFORMERS, **zoo_compiled_r.TRANSFORMERS})
 CONTRASTIVE = ("CLIPModel", "SiglipModel", "ChineseCLIPModel")  # they compute their loss only where asked
 
 

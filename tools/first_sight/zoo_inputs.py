@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""zoo_inputs.py - inputs and parts of configurations that the networks of zoo.py, zoo_more.py, zoo_last.py and zoo_compiled.py share.
+"""zoo_inputs.py - inputs and parts of configurations that the networks of zoo.py and the other zoo_*.py share.
 
 Most functions return a function of a configuration, which returns a function of the batch size that makes the inputs.
 """
