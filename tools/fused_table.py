@@ -19,23 +19,23 @@ import lzma
 import math
 import pathlib
 import statistics
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / "python" / "centimani"))
+import generated  # noqa: E402 - the package itself needs PyTorch
 
 DIMS = ["outer", "inner"]
 FEWEST = 3  # kernels of a bin
 FACTORS = {line.split("\t")[0]: line.split("\t")[1] for line in
            (pathlib.Path(__file__).parent.parent / "data" / "factors.tsv").read_text().splitlines() if "\t" in line}
 # Of the second kernel of a sum over columns (src/model/dispatch/compiled.c): rows that a block adds up, columns below
-# which there may be more sums than fit on the chip, sums that do.
-ROWS_OF_BLOCK, FEW_COLUMNS, ON_CHIP = int(FACTORS["rows_of_block"]), int(FACTORS["many_sums_columns"]), 1024
+# which there may be more sums than fit on the chip.
+ROWS_OF_BLOCK, FEW_COLUMNS = int(FACTORS["rows_of_block"]), int(FACTORS["many_sums_columns"])
 # Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
 # half as many as sums that are not divided any more.
 DIVIDED = 32 * 2048 * int(FACTORS["undivided_sums"]) // 2
 ACCESS = float(FACTORS["access_bytes"])  # bytes of a copy that take the time of reading or writing one number
-SIZES = {"bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "bfloat16": 2, "float16": 2, "int64": 8, "float64": 8, "complex64": 8}
 RANDOM_NUMBER = float(FACTORS["random_number"])  # bytes of a copy that take the time of one
-# The same for a function of one number. data/factors.tsv has their mean per FLOP (function_flop).
-FUNCTIONS = {"exp": 1.6, "sigmoid": 2.4, "tanh": 2.4, "log1p": 3.3, "sin": 3.6, "log": 4, "erf": 4.2, "cos": 4.5,
-             "pow": 11, "rand": RANDOM_NUMBER}
 LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated kernels of a gigabyte reach
 FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 
@@ -75,51 +75,29 @@ def of_bench(path):
 
 def table_of(record):
     """The table of a kernel; None: of none."""
-    if any(word in record["kernel"] for word in ("max_pool", "avg_pool", "index_put")):
-        return None
-    if not record["reduces"]:
-        return "fused"
-    if record.get("hint", "").startswith("OUTER"):
-        columns, rows = outputs_of(record)
-        second = record["persistent"] or record["hint"] == "OUTER_TINY" or (columns < 1024 and rows > ON_CHIP)
-        if second:
-            return "partial_sums" if columns >= FEW_COLUMNS else "many_sums"
-        return "plain_column_sum" if only_adds(record) else "column_sum"
-    if not any(operand[2] == math.prod(record["numels"].values()) for operand in record["reads"] + record["writes"]):
-        return None  # rows that were divided unevenly: parts of them are masked
-    if record.get("hint") == "DEFAULT":  # Inductor's word for a reduction along neither rows nor columns of all operands
-        return "strided_row_sum"
-    return "row_sum" if record["persistent"] else "long_row_sum"
-
-
-def only_adds(record):
-    """Whether a kernel loads one number for each that it adds up."""
-    return len(record["reads"]) == 1 and record["operations"].get("load", 0) == 1
-
-
-def outputs_of(record):
-    """Sums of a reduction, and the numbers that each adds up."""
-    reduced = math.prod(n for name, n in record["numels"].items() if name.startswith("r"))
-    return math.prod(n for name, n in record["numels"].items() if not name.startswith("r")), reduced
+    kind = generated.kind_of(record)
+    if kind == "partial_sums" and generated.outputs_of(record)[0] < FEW_COLUMNS:
+        return "many_sums"
+    whole = any(operand[2] == math.prod(record["numels"].values()) for operand in record["reads"] + record["writes"])
+    return kind if whole or kind not in generated.ROWS else None  # rows that were divided unevenly: parts of them are masked
 
 
 def counted(operand):
     """Bytes of an operand, and the accesses to its numbers as bytes; those of fp32 numbers count as they are."""
     dtype, moved, _ = operand
-    return moved * (1 + ACCESS / SIZES.get(dtype, 4)) / (1 + ACCESS / 4)
+    return moved * (1 + ACCESS / generated.SIZES.get(dtype, 4)) / (1 + ACCESS / 4)
 
 
 def moved_by(record, table):
     """Bytes of a kernel; 0: it is not used. Second kernels of sums: those of blocks that add up the same number of rows."""
     if table in ("partial_sums", "many_sums"):
-        columns, blocks = outputs_of(record)
+        columns, blocks = generated.outputs_of(record)
         return 4 * columns * (blocks - 1)
     moved = sum(map(counted, record["reads"] + record["writes"]))
-    points = math.prod(record["numels"].values())
-    functions = points * sum(FUNCTIONS.get(name, 0) * count for name, count in record["operations"].items())
-    if table == "fused" and functions > moved / 2:
+    random = RANDOM_NUMBER * math.prod(record["numels"].values()) * record["operations"].get("rand", 0)
+    if table == "fused" and generated.functions_of(record) + random > moved / 2:
         return 0  # its time is that of the arithmetic
-    return moved + (points * RANDOM_NUMBER * record["operations"].get("rand", 0) if table == "row_sum" else 0)
+    return moved + (random if table == "row_sum" else 0)
 
 
 def rows_of(table, kernels):
@@ -160,7 +138,7 @@ def level(run):
 def with_end(rows, kernels):
     """Beyond DIVIDED numbers there are no more partial sums: the time stays that of the kernels with about the most."""
     most = DIVIDED * 4 / ROWS_OF_BLOCK
-    end = statistics.fmean(us for record, us, _, _ in kernels if 700 <= outputs_of(record)[1] <= ON_CHIP) * 1e-6
+    end = statistics.fmean(us for record, us, _, _ in kernels if 700 <= generated.outputs_of(record)[1] <= generated.ON_CHIP) * 1e-6
     return [row for row in rows if row[1] * 8 < most] + [[1, round(n / 8), float(f"{end:.4g}"), 1] for n in (1.1 * most, FLAT)]
 
 

@@ -396,11 +396,26 @@ def _unwrap(model: torch.nn.Module, warnings: List[str]) -> torch.nn.Module:
             return model
 
 
-def _compiled(model: torch.nn.Module, inputs: Any, warnings: List[str]) -> List[Dict[str, Any]]:
+def _larger(plan: Plan, batch: int) -> Any:
+    """The model's inputs at another batch size."""
+    point = (batch, plan.seq)
+
+    def make(t: Any) -> Any:
+        if not isinstance(t, torch.Tensor):
+            return t
+        contents = plan.contents_at(t, point)
+        return torch.zeros(plan.shape_at(t, point), dtype=t.dtype) if contents is None else contents
+    return tree_map(make, plan.inputs)
+
+
+def _compiled(plan: Plan, precision: Optional[str], warnings: List[str]) -> List[Dict[str, Any]]:
     """What torch.compile would generate; none, with a warning, where this PyTorch does not tell."""
-    from . import lowering
+    from . import generated, lowering
+
+    def graphs(inputs: Any) -> List[Dict[str, Any]]:
+        return lowering.compiled(plan.model, inputs, lambda y: _first_real(y) if _own_loss(y) is None else _own_loss(y), precision)
     try:
-        return lowering.compiled(model, inputs, lambda y: _first_real(y) if _own_loss(y) is None else _own_loss(y))
+        return generated.with_terms(graphs(plan.inputs), graphs(_larger(plan, 2 * plan.batch)), plan.batch, warnings.append)
     except Exception as error:  # noqa: BLE001 - the step itself is captured
         warnings.append(f"torch.compile's kernels are not recorded: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
         return []
@@ -416,7 +431,7 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     optimizer: a torch optimizer of this model, a function of its parameters, or "sgd", "momentum", "adam", "adamw".
     precision: the default precision of predictions; the step itself is recorded as the model runs it.
     seq_dim: the dimension of a sequence whose length may be changed in predictions.
-    compile: also record the kernels that torch.compile would generate (docs/capture.md).
+    compile: also record the kernels that torch.compile would generate, which predictions then time (docs/capture.md).
     """
     require_supported()
     if precision is not None and precision not in PRECISIONS:
@@ -452,7 +467,9 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     if precision is not None:
         trace.content["wanted_precision"] = precision
     if compile:
-        trace.content["compiled"] = _compiled(model, inputs, warnings)
+        amp = [p for p in (precision, trace.content["precision"]) if (p or "").startswith("amp-")]
+        trace.content["compiled_precision"] = amp[0] if amp else retyped.precision_name(plan.type)
+        trace.content["compiled"] = _compiled(plan, trace.content["compiled_precision"], warnings)
     trace.content["warnings"] = warnings + trace.content["warnings"]
     return trace
 

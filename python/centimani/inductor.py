@@ -69,7 +69,8 @@ def described(graph, name, kernel):
     def operands(names):
         return [_operand(graph, n, accesses, points) for n in names]
     over = _inplace(kernel.args)
-    return {"kernel": name, "numels": numels, "reduces": bool(kernel.inside_reduction),
+    added = any(getattr(access, "mode", None) for found in accesses.values() for access in found)
+    return {"kernel": name, **({"adds_by_index": True} if added else {}), "numels": numels, "reduces": bool(kernel.inside_reduction),
             "persistent": bool(getattr(kernel, "persistent_reduction", False)),
             "reads": operands(_names(kernel.args.input_buffers)) + operands([names[0] for names in over]),
             "writes": operands(_names(kernel.args.output_buffers)) + operands([names[-1] for names in over]),

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Optional
 from unittest import mock
 
 import torch
 from torch.utils._pytree import tree_map
 
-from . import inductor
+from . import autocast, inductor
 from .inductor import Unsupported
 
 DEVICE = torch.device("cuda", 0)
@@ -174,8 +174,12 @@ def _faked(model: torch.nn.Module, mode: Any) -> Iterator[None]:
             module._buffers.update(buffers)
 
 
-def compiled(model: torch.nn.Module, inputs: Any, result: Callable[[Any], torch.Tensor]) -> List[Dict[str, Any]]:
-    """groups() of a model and its example inputs. result(output) is the number, or the tensor to add up, for backward."""
+def compiled(model: torch.nn.Module, inputs: Any, result: Callable[[Any], torch.Tensor],
+             precision: Optional[str] = None) -> List[Dict[str, Any]]:
+    """groups() of a model and its example inputs. result(output) is the number, or the tensor to add up, for backward.
+
+    precision "amp-*": the model runs under autocast.
+    """
     from torch._subclasses.fake_tensor import FakeTensorMode
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     given = tree_map(lambda v: mode.from_tensor(v.cpu()) if isinstance(v, torch.Tensor) else v, inputs)
@@ -183,7 +187,8 @@ def compiled(model: torch.nn.Module, inputs: Any, result: Callable[[Any], torch.
     keywords = given if isinstance(given, dict) else {}
 
     def step(forward: Callable[..., Any]) -> None:
-        value = result(forward(*arguments, **keywords))
+        with autocast.as_on_a_gpu(precision):
+            value = result(forward(*arguments, **keywords))
         (value if value.dim() == 0 else value.float().sum()).backward()
     with _faked(model, mode), mode:
         return groups(step, model)

@@ -179,6 +179,22 @@ struct cm_node {
 #define CM__RANK_MAX 16
 #define CM__DIM_MAX ((int64_t)1 << 40)
 
+/* A kernel that torch.compile generates, as PyTorch's own compiler said when the step was recorded. */
+#define CM__NUMBER_SIZES 4 /* of 1, 2, 4 and 8 bytes */
+typedef struct cm__recorded_kernel {
+    cm_phase    phase;
+    const char *kind;                     /* its kernel table; NULL: timed by the rules for pools and sums by index */
+    cm_poly     moved[CM__NUMBER_SIZES];  /* bytes read and written, by the size of the numbers */
+    cm_poly     functions, random;        /* bytes of a copy that take the time of its functions; random numbers */
+    cm_poly     sums;                     /* results of a reduction */
+} cm__recorded_kernel;
+
+typedef struct cm__recorded {
+    const cm__recorded_kernel *kernels;
+    int32_t                    n_kernels;
+    cm_precision               precision; /* that it was recorded in */
+} cm__recorded;
+
 struct cm_graph {
     cm__ctx    *ctx;
     const char *name, *source, *description, *citation;
@@ -201,6 +217,7 @@ struct cm_graph {
     int32_t     layer_graphs; /* layers of which torch.compile makes graphs of their own (trace_untraced.c) */
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
+    const cm__recorded *recorded; /* kernels that torch.compile generates for this very step; NULL: not known */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */
     bool    exempt_adapters; /* FSDP does not shard adapters: the units of layers are frozen */
     bool        loaded_narrow; /* weights were loaded in 16 bits: under autocast too, norms cast their results back */

@@ -2,6 +2,15 @@
 /* train.c - one training step: the forward graph in its precision, a loss, backward, the update. */
 #include "graph/train.h"
 
+/* Kernels were recorded for training in one precision, and without recomputation. */
+static const cm__recorded *recorded_for(const cm_graph *step, const cm_graph *forward, const cm_train_options *o)
+{
+    const cm__recorded *r = forward->recorded;
+    bool plain = step->precision == CM_PRECISION_FP32 || step->precision == CM_PRECISION_TF32;
+    bool same = r && (r->precision == step->precision || (plain && r->precision == CM_PRECISION_FP32));
+    return same && !o->inference && o->recompute == CM_RECOMPUTE_NONE ? r : NULL;
+}
+
 static void choose_options(cm_graph *step, const cm_graph *forward, const cm_train_options *o)
 {
     step->precision = o->precision ? o->precision : forward->precision ? forward->precision : CM_PRECISION_AMP_BF16;
@@ -32,6 +41,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->channels_last = forward->channels_last;
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;
+    step->recorded = recorded_for(step, forward, o);
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;
     step->exempt_adapters = forward->exempt_adapters;

@@ -405,6 +405,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     set_defaults(&t);
     t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
     read_omitted_masks(&t);
+    cm__trace_compiled(&t);
     cm__trace_backward_flop(&t);
     warn(&t, o, lost);
     return t.g;

@@ -99,6 +99,11 @@ int32_t cm__trace_here(cm__trace *t, int32_t tensor); /* the graph's tensor for 
    dimension is contiguous, and broadcast no keys. `mask`: its place among the operator's inputs, after q, k and v. */
 bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask);
 
+/* ---- trace_compiled.c ------------------------------------------------------------------------------------------- */
+
+/* Sets cm_graph.recorded, if the capture has the kernels that torch.compile generates. */
+void cm__trace_compiled(cm__trace *t);
+
 /* ---- trace_untraced.c ------------------------------------------------------------------------------------------- */
 
 void cm__trace_leave_out(cm__trace *t); /* sets cm__trace_op.left_out */

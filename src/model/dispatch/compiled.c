@@ -221,9 +221,12 @@ void cm__dispatch_chain(const cm__fusing *f, int32_t kernel)
 static void store_gradients(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
+    bool           recorded = d->recorded;
+    d->recorded = false; /* no compiler sees these copies */
     for (int32_t k = 0; k < n->n_outputs; k++)
         if (n->outputs[k] >= 0 && cm__t(d->g, n->outputs[k])->role == CM_ROLE_PARAMETER_GRADIENT)
             cm__call_as_image(d, node, n->outputs[k], false);
+    d->recorded = recorded;
 }
 
 /* PyTorch fills the gradients of outputs that the caller drops. */
@@ -241,9 +244,11 @@ void cm__dispatch_fused(cm__dispatch *d)
     cm__fusing     *f = cm__fusing_new(d);
     cm__fusing_add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (f->kernel[i] == i && d->recorded && !cm__timed_by_rule(f, i)) continue;
         if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
         if (d->from_rows) store_gradients(d, i);
     }
+    if (d->recorded) cm__dispatch_recorded(d);
     fill_zeros(d);
 }

@@ -295,6 +295,7 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     d->math = math;
     d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);
+    d->recorded = runtime == CM_RUNTIME_TORCH_COMPILE && g->recorded && d->trains && !d->shards.split;
     if (fuses[runtime]) cm__dispatch_fused(d);
     else if (other && d->shards.split && same_undivided(d, other)) divide_again(d, other);
     else follow_rules(d);

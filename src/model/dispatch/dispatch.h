@@ -41,6 +41,7 @@ typedef struct cm__dispatch {
     bool            nhwc, tf32, trains; /* nhwc: the input images are channels last */
     bool            from_rows; /* torch.compile makes them so: those of the user, and the parameters, are not */
     cm_runtime      runtime;
+    bool            recorded; /* generated kernels are those of cm_graph.recorded */
     bool            math;   /* attention runs as separate products and softmax */
     cm__shards      shards;
     cm__strides    *strides;

@@ -58,6 +58,13 @@ double cm__lanes_of_row(double row);
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
 
+/* Arithmetic and traffic overlap: the bytes of both together. on_top: the arithmetic comes after the traffic. */
+cm_poly cm__fusing_with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top);
+
+/* recorded.c: the kernels that cm_graph.recorded names, as calls. The rules time kernels with pools and sums by index. */
+void cm__dispatch_recorded(cm__dispatch *dispatch);
+bool cm__timed_by_rule(const cm__fusing *fusing, int32_t kernel);
+
 /* repeated.c: a sum may add up more elements than its kernel reads or writes, products of tensors that are spread against
    each other. Each element loads its operands from the cache; the time of that in bytes of a copy. After `outside`. */
 cm_poly cm__fusing_repeated(const cm__fusing *fusing, int32_t kernel);

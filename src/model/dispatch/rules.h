@@ -23,6 +23,9 @@ static inline bool cm__is_compiled(const cm__dispatch *d, const cm_node *n)
     return d->runtime == CM_RUNTIME_TORCH_COMPILE && !cm__outside_of(d->g, n);
 }
 
+/* True: copies of the node's operands are among the recorded kernels. */
+static inline bool cm__copies_recorded(const cm__dispatch *d, const cm_node *n) { return d->recorded && cm__is_compiled(d, n); }
+
 /* The kernels that an operator's row names, up to NULL: those of its rule, and those of its gradient. */
 const char *const *cm__forward_kernels(int op);
 const char *const *cm__backward_kernels(int op);

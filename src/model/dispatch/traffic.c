@@ -430,7 +430,7 @@ static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
 
 /* Arithmetic and traffic overlap: what is longer counts, with a soft corner. Kernels that reduce rows have functions of
    their own, which their tables contain; random numbers come on top of them. */
-static cm_poly with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top)
+cm_poly cm__fusing_with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top)
 {
     double bytes = cm__poly_at(&moved, 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
     return cm__poly_scale(moved, on_top ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
@@ -444,9 +444,9 @@ static void add_arithmetic(cm__fusing *f, int32_t kernel)
         all = cm__poly_add(all, arithmetic_of(f, i));
         if (sums_of(f, kernel, i) >= 0) before = all;
     }
-    f->bytes[kernel] = with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
+    f->bytes[kernel] = cm__fusing_with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
     cm_poly *summed = f->norm[kernel] < 0 ? NULL : &f->summed[f->norm[kernel]];
-    if (summed) *summed = with_arithmetic(*summed, before, false);
+    if (summed) *summed = cm__fusing_with_arithmetic(*summed, before, false);
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -493,7 +493,7 @@ void cm__fusing_add_traffic(cm__fusing *f)
                     !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
-        if (generated) f->bytes[kernel] = with_arithmetic(f->bytes[kernel], cm__fusing_repeated(f, kernel), false);
+        if (generated) f->bytes[kernel] = cm__fusing_with_arithmetic(f->bytes[kernel], cm__fusing_repeated(f, kernel), false);
     }
     add_zeros(f);
 }

@@ -248,6 +248,7 @@ void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m)
 
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as)
 {
+    if (cm__copies_recorded(d, cm__node(d, node))) return;
     walk w = walk_of(d, cm__t(d->g, tensor), as, &tensor, 1);
     call(d, node, &(cm__function){.function = "copy", .a = tensor, .b = -1, .type = tensor}, &w);
 }
@@ -257,7 +258,7 @@ void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_
 void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
 {
     const cm_tensor *t = cm__t(d->g, tensor);
-    if (cm__strides_in_rows(d->strides, tensor)) return;
+    if (cm__strides_in_rows(d->strides, tensor) || cm__copies_recorded(d, cm__node(d, node))) return;
     if (cm__is_compiled(d, cm__node(d, node)))
         cm__call_generated(d, node, "fused", cm__poly_scale(cm_tensor_bytes(t), 2));
     else cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, t));
