@@ -354,10 +354,11 @@ static void join_others(cm__timer *t, const cm__call *c, cm__timed *timed)
     *timed = joined;
 }
 
-/* Tables have updates of equal tensors that the cache may hold. The list says more, where PyTorch runs it. */
+/* Between its rows a table has updates of equal tensors that the cache may hold. The list says more. */
 static void take_list(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
 {
-    double launches, time_s = t->updated ? cm__foreach_time(&by->limits, t->updated, c, &launches) : 0;
+    bool   known = t->updated && timed->how != CM_HOW_MEASURED;
+    double launches, time_s = known ? cm__foreach_time(&by->limits, t->updated, c, &launches) : 0;
     if (!(time_s > 0)) return;
     *timed = (cm__timed){.time_s = time_s, .launches = launches, .error = cm__time_factors.foreach_error,
                          .how = by->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED};
@@ -477,7 +478,7 @@ cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
     const cm__library *l = &t->libraries[BUILT_IN];
     cm__call           c = cm__without_shape(given);
     bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0 || cm__is_vector_product(&c);
-    if (other || (t->updated && c.op == CM__CALL_OPTIMIZER) || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
+    if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
     int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
     if (row < 0) return (cm__timed){.time_s = limit_of(t, &c, NAN)};
     return (cm__timed){.time_s = (double)cm__row_time(l->tables[table], row),
