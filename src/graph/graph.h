@@ -213,8 +213,9 @@ struct cm_graph {
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
-    int32_t     expert_graphs; /* the same, unless weights are in bf16 (CM__UNTRACED_BUT_BF16) */
     int32_t     layer_graphs; /* layers of which torch.compile makes graphs of their own (trace_untraced.c) */
+    /* the same around experts, unless weights are in bf16 (CM__UNTRACED_BUT_BF16); layer_graphs of a step has them */
+    int32_t     expert_graphs;
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
     const cm__recorded *recorded; /* kernels that torch.compile generates for this very step; NULL: not known */

@@ -37,7 +37,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;
     bool traced = step->precision == CM_PRECISION_BF16;
-    step->layer_graphs = o->inference ? 0 : forward->layer_graphs + (traced ? 0 : forward->expert_graphs);
+    step->expert_graphs = o->inference || traced ? 0 : forward->expert_graphs;
+    step->layer_graphs = o->inference ? 0 : forward->layer_graphs + step->expert_graphs;
     step->channels_last = forward->channels_last;
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;

@@ -125,6 +125,34 @@ static double host_time_of(cm__ctx *ctx, const cm_graph *graph, const cm_device 
     return cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
 }
 
+static void add_tensor(cm__update_list *list, double *numbers, bool *begins, const cm_tensor *t, bool first)
+{
+    double elements = cm_tensor_elements(t).c[0]; /* whatever the batch size */
+    numbers[list->count] = t->dtype == CM_COMPLEX64 ? 2 * elements : elements;
+    begins[list->count++] = first;
+    list->elements += elements;
+}
+
+/* The tensors that an update by PyTorch runs over, by types; NULL: there is none, another software updates, or the plan
+   divides the tensors. */
+static const cm__update_list *updated_by(cm__ctx *ctx, const cm_graph *g, cm_runtime runtime, const cm__dispatch *calls)
+{
+    bool           torch = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    const cm_node *last = g->n_nodes ? &g->nodes[g->n_nodes - 1] : NULL;
+    if (!torch || !last || last->phase != CM_UPDATE || calls->shards.split) return NULL;
+    cm__update_list *list = cm__alloc(ctx, sizeof *list);
+    double          *numbers = cm__alloc_array(ctx, (size_t)last->n_inputs + 1, sizeof *numbers);
+    bool            *begins = cm__alloc_array(ctx, (size_t)last->n_inputs + 1, sizeof *begins);
+    for (int dtype = 0; dtype < CM_DTYPES; dtype++)
+        for (int32_t i = 0, before = list->count; i < last->n_inputs; i++) {
+            const cm_tensor *t = last->inputs[i] >= 0 ? cm__t(g, last->inputs[i]) : NULL;
+            if (t && t->role == CM_ROLE_PARAMETER && (int)t->dtype == dtype)
+                add_tensor(list, numbers, begins, t, list->count == before);
+        }
+    list->numbers = numbers, list->begins = begins;
+    return list;
+}
+
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *o, const cm__common *common)
 {
@@ -147,6 +175,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .gain = gain,
         .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
         .timer = cm__timer_new(ctx, device, reference, runtime, common ? common->memo : NULL),
+        .updated = updated_by(ctx, graph, runtime, calls),
         .limits = limits,
         .power = power_of(device, reference),
         .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
@@ -171,6 +200,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .layering = same ? common->layering : NULL,
     };
     cm__timer_trains(m.timer, calls->trains);
+    cm__timer_updates(m.timer, m.updated);
     return m;
 }
 
@@ -185,6 +215,7 @@ cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *m, con
     model.peak_flop_s = cm__precision_peak(&model.limits, cm_graph_precision(m->graph), false);
     model.timer = cm__timer_new(ctx, changed, reference, m->runtime, common ? common->memo : NULL);
     cm__timer_trains(model.timer, m->calls->trains);
+    cm__timer_updates(model.timer, m->updated);
     return model;
 }
 

@@ -90,3 +90,9 @@ bool cm__correction_of_traffic(const cm_device *device, cm__correction kind)
 {
     return kind == CM__CORRECT_GROUPED_SLOW_NHWC && device->corrections[kind].known;
 }
+
+double cm__correction_of_streaming(const cm_device *device)
+{
+    const cm_number *factor = &device->corrections[CM__CORRECT_ELEMENTWISE];
+    return factor->known && factor->value > 0 ? 1 / factor->value : 1;
+}

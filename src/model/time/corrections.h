@@ -14,5 +14,8 @@ cm__correction cm__correction_of_work(const cm__call *call, double flop, double 
 double         cm__correction_factor(const cm_device *device, cm__correction kind, const cm__call *call, bool *known);
 /* Whether the factor refers to the time of the call's memory traffic instead of its transferred time. */
 bool           cm__correction_of_traffic(const cm_device *device, cm__correction kind);
+/* A card whose streaming kernels are corrected has a slower or faster memory than its peak suggests: its bandwidth over
+   that of other devices. */
+double         cm__correction_of_streaming(const cm_device *device);
 
 #endif

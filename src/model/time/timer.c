@@ -33,6 +33,7 @@ struct cm__timer {
     cm__limits         limits;
     cm__limits         streaming; /* with the bandwidth that streaming kernels reach here */
     bool               trains, tuned;
+    const cm__update_list *updated; /* NULL: unknown */
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
@@ -53,14 +54,6 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
     l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
-/* A card whose streaming kernels are corrected has a slower or faster memory than its peak suggests: its bandwidth over
-   that of other devices. */
-static double streaming_of(const cm_device *device)
-{
-    const cm_number *factor = &device->corrections[CM__CORRECT_ELEMENTWISE];
-    return factor->known && factor->value > 0 ? 1 / factor->value : 1;
-}
-
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
                          cm__memo *memo)
 {
@@ -70,7 +63,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->device = device;
     t->limits = cm__limits_of(device);
     t->streaming = t->limits;
-    t->streaming.memory_bytes_s *= streaming_of(device);
+    t->streaming.memory_bytes_s *= cm__correction_of_streaming(device);
     t->tuned = runtime == CM_RUNTIME_TUNED;
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
@@ -83,6 +76,7 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
 }
 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
+void cm__timer_updates(cm__timer *t, const cm__update_list *list) { t->updated = list; }
 void cm__timer_remember(cm__timer *t) { t->results = cm__memo_new(t->ctx); }
 
 #define POWERS 16 /* batch sizes below 65,536 */
@@ -210,18 +204,13 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
     if (timed->how < CM_HOW_TRANSFERRED) timed->how = CM_HOW_TRANSFERRED;
 }
 
-static double correction_of(const cm__timer *t, const cm__call *c, const cm__memo_value *found, bool *known)
-{
-    return cm__correction_factor(t->device, found->kind, c, known);
-}
-
 /* The corrected time of a call from the reference device's tables; 0: they have none. */
 static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
 {
     cm__memo_value there;
     bool           known;
     if (by_memo(t, c, &there) != by) return 0;
-    double factor = correction_of(t, c, &there, &known);
+    double factor = cm__correction_factor(t->device, there.kind, c, &known);
     return factor * transferred(t, by, c, &there, known);
 }
 
@@ -245,7 +234,7 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
 static void take_from_reference(cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
     bool       corrected;
-    double     factor = correction_of(t, c, found, &corrected);
+    double     factor = cm__correction_factor(t->device, found->kind, c, &corrected);
     cm__timed *timed = &found->timed;
     double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, corrected);
     if (cm__correction_of_traffic(t->device, found->kind)) {
@@ -365,6 +354,16 @@ static void join_others(cm__timer *t, const cm__call *c, cm__timed *timed)
     *timed = joined;
 }
 
+/* Between its rows a table has updates of equal tensors that the cache may hold. The list says more. */
+static void take_list(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+{
+    bool   known = t->updated && timed->how != CM_HOW_MEASURED;
+    double launches, time_s = known ? cm__foreach_time(&by->limits, t->updated, c, &launches) : 0;
+    if (!(time_s > 0)) return;
+    *timed = (cm__timed){.time_s = time_s, .launches = launches, .error = cm__time_factors.foreach_error,
+                         .how = by->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED};
+}
+
 /* *bytes: of the call; NAN: not computed. */
 static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
 {
@@ -373,6 +372,7 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
     if (by_fits(t, c, &found.timed)) return found.timed;
     const cm__library *by = by_memo(t, c, &found);
     *bytes = found.bytes;
+    if (by && by != &t->libraries[OWN]) take_list(t, by, c, &found.timed);
     if (by && by->reference) take_from_reference(t, by, c, &found);
     if (by && by->moved) move(t, by, c, &found);
     if (by == &t->libraries[OWN]) join_others(t, c, &found.timed);

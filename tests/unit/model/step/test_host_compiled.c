@@ -98,7 +98,7 @@ static void test_untraced(void **state)
     cm_graph_free(step);
 }
 
-/* Layers that are compiled by themselves have guards and wrappers. With CUDA graphs nothing is added for them. */
+/* Layers that are compiled by themselves have guards and wrappers. With CUDA graphs only pieces around experts add any. */
 static void test_layer_graphs(void **state)
 {
     (void)state;
@@ -107,6 +107,9 @@ static void test_layer_graphs(void **state)
     step->layer_graphs = 3;
     is(seconds(COMPILED("graph", "1"), step, 5), 3);
     is(seconds(COMPILED("graph", "1"), step, -1), 0);
+    step->expert_graphs = 2;
+    is(seconds(COMPILED("graph", "1"), step, 5), 3);
+    is(seconds(COMPILED("graph", "1"), step, -1), 2);
     cm_graph_free(step);
 }
 
