@@ -21,7 +21,7 @@ typedef struct cm__sized_call {
     /* From batch size `from` on the call is made or, if bits of `padded` name sizes, these are rounded up to multiples of
        `aligned`. Otherwise its sizes are 0, or as they are. */
     double  from;
-    int16_t padded, aligned;
+    int32_t padded, aligned;
 } cm__sized_call;
 
 /* The part of each layer that one device of a parallel plan runs. */

@@ -80,8 +80,8 @@ static double has_rows_from(const cm_poly sizes[CM__GEMM_SIZES], const padding *
 /* From this batch size on a size of a product is padded. */
 static void round_up(cm__sized_call *c, int size, double from, const padding *type)
 {
-    c->padded |= (int16_t)(1 << size);
-    c->aligned = (int16_t)type->aligned;
+    c->padded |= 1 << size;
+    c->aligned = (int32_t)type->aligned;
     c->from = fmax(c->from, from);
 }
 
