@@ -21,19 +21,30 @@
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
-static void emit_typed(cm__dispatch *d, int32_t node, const char *variant, cm_poly counted, cm_dtype type)
+static void emit_from(cm__dispatch *d, int32_t node, const char *variant, cm_poly counted, cm_dtype type, double from)
 {
     double         number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, type, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
     c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(counted, moved / (2 * number));
+    c.from = from;
     cm__dispatch_add(d, node, &c);
     d->generated++;
+}
+
+static void emit_typed(cm__dispatch *d, int32_t node, const char *variant, cm_poly counted, cm_dtype type)
+{
+    emit_from(d, node, variant, counted, type, 0);
 }
 
 void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
 {
     emit_typed(d, node, variant, bytes, CM_FP32);
+}
+
+void cm__call_generated_from(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes, double from)
+{
+    emit_from(d, node, variant, bytes, CM_FP32, from);
 }
 
 /* The type of the kernels that sum a tensor of this type. */

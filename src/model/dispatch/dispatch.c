@@ -351,10 +351,14 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     memcpy(call->variant, sized->variant, sizeof call->variant);
     memcpy(call->dtype, sized->dtype, sizeof call->dtype);
     memset(call->sizes, 0, sizeof call->sizes);
+    bool from_here = batch >= sized->from;
+    if (!from_here && !sized->padded) return;
     for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
         double size = cm__poly_at(&sized->sizes[i], batch);
         size = size > 0 ? size : 0;
         size = size < 9e18 ? size : 0;
         call->sizes[i] = (int64_t)(size + 0.5);
+        if (from_here && sized->padded & 1 << i)
+            call->sizes[i] = (call->sizes[i] + sized->aligned - 1) / sized->aligned * sized->aligned;
     }
 }

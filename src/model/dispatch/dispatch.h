@@ -18,6 +18,10 @@ typedef struct cm__sized_call {
     int16_t op, pass;
     char    variant[CM__CALL_TEXT], dtype[CM__CALL_TEXT];
     cm_poly sizes[CM__CALL_SIZES];
+    /* From batch size `from` on the call is made or, if bits of `padded` name sizes, these are rounded up to multiples of
+       `aligned`. Otherwise its sizes are 0, or as they are. */
+    double  from;
+    int32_t padded, aligned;
 } cm__sized_call;
 
 /* The part of each layer that one device of a parallel plan runs. */

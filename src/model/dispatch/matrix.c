@@ -38,7 +38,7 @@ void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dty
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    cm__pad_product(d, node, variant, dtype, c.sizes);
+    cm__pad_product(d, node, variant, dtype, &c);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -77,13 +77,15 @@ void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor);
 
 /* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
 void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes);
+/* The same from a batch size on. */
+void cm__call_generated_from(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes, double from);
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);
 
 /* padding.c: pads the dimensions that torch.compile pads, with the copies that this takes. */
-void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm_poly sizes[CM__GEMM_SIZES]);
+void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm__sized_call *c);
 
 /* walk.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
 void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);

@@ -63,7 +63,8 @@ typedef struct cm__factors {
     double inference_host; /* host time of a forward operator without autograd, over that with it */
     double compiled_host;  /* the same of an operator that the code of torch.compile calls */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
-    double padded_rows, padded_odd, padded_even, padded_thinnest, padded_transposed, padded_copied; /* dispatch/padding.c */
+    /* dispatch/padding.c */
+    double padded_odd, padded_even, padded_odd_rows, padded_even_rows, padded_thinnest, padded_transposed, padded_copied;
     double torchvision_worker, torchvision_alone, training_cores;
     double operator_launches; /* kernel launches that the host time of an operator contains */
     /* log errors of host times: of the measured host, eagerly and under torch.compile, and of another */
