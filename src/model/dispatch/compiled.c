@@ -18,6 +18,23 @@
 
 #define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
+#define NEAR_NODES 64 /* nodes between kernels that Inductor joins (are_long_distant_nodes in torch/_inductor/scheduler.py) */
+
+bool cm__fusing_joins_table(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         index = cm__fusing_base(f, forward->inputs[1]), first = -1, place = 0;
+    bool            joined = false;
+    for (const cm_node *at = g->nodes; at <= n; at++) {
+        place += !at->view;
+        const cm_node *of = at->op == CM_OP_GATHER_GRAD ? cm__forward_of(f->d, at) : NULL;
+        if (!of || of->n_inputs < 2 || of->inputs[1] < 0 || cm__fusing_base(f, of->inputs[1]) != index) continue;
+        joined = first >= 0 && place - first <= NEAR_NODES;
+        if (!joined) first = place;
+    }
+    return joined && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
