@@ -39,6 +39,9 @@ void cm__back_joint(cm__backward *b, const cm_node *n, int op, const int32_t *in
 /* traced.c: the gradients of a product whose operands were cast for them; false: they were not. */
 bool cm__product_under_autocast(cm__backward *b, const cm_node *n);
 
+/* What an operator of a custom function's recorded backward reads for a tensor: its 16-bit copy if autocast casts it. */
+int32_t cm__operand_under_autocast(cm__backward *b, const cm_node *n, int32_t tensor);
+
 /* Set the gradient of a forward tensor, or add to it. Reduces broadcast dimensions and casts to the tensor's type
    first. */
 void cm__give(cm__backward *b, const cm_node *n, int32_t tensor, int32_t gradient);

@@ -4,7 +4,8 @@
  *
  * Their forward operators are nodes like all others. Their backward is a graph of its own, whose leaves are gradients
  * of the function's outputs and tensors saved in forward. It is copied into the step where backward reaches the
- * function. PyTorch runs it without autocast, so types follow from the operands.
+ * function. PyTorch runs it without autocast, so types follow from the operands; torch.compile traces it under the
+ * autocast of forward (traced.c).
  */
 #include "graph/function.h"
 
@@ -33,6 +34,30 @@ void cm__functions_need(const cm_graph *g, bool *needed)
     for (int32_t i = 0; i < g->n_functions; i++)
         for (int32_t t = 0; g->functions[i].backward && t < g->functions[i].backward->n_tensors; t++)
             if (g->functions[i].leaf[t] >= 0) needed[g->functions[i].leaf[t]] = true;
+}
+
+static void follow(const int32_t *list, int32_t count, int32_t from, int32_t to)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (list[i] == from) ((int32_t *)(uintptr_t)list)[i] = to;
+}
+
+void cm__functions_follow(const cm_graph *g, int32_t from, int32_t to)
+{
+    for (int32_t i = 0; i < g->n_functions; i++) {
+        const cm__function *f = &g->functions[i];
+        if (!f->backward) continue;
+        follow(f->inputs, f->n_inputs, from, to);
+        follow(f->leaf, f->backward->n_tensors, from, to);
+    }
+}
+
+bool cm__is_function_output(const cm_graph *g, const cm_node *n, int32_t tensor)
+{
+    const cm__function *f = cm__in_function(g, n) ? &g->functions[n->function] : NULL;
+    for (int32_t o = 0; f && o < f->n_outputs; o++)
+        if (f->outputs[o] == tensor) return true;
+    return false;
 }
 
 bool cm__in_function(const cm_graph *g, const cm_node *n)
@@ -87,7 +112,7 @@ static void copy_node(cm__backward *b, const cm__function *f, const cm_node *n, 
     for (int32_t i = 0; i < n->n_inputs; i++) {
         int32_t t = n->inputs[i];
         if (t >= 0 && map[t] < 0) map[t] = leaf_of(b, f, t);
-        inputs[i] = t < 0 ? -1 : map[t];
+        inputs[i] = t < 0 ? -1 : cm__operand_under_autocast(b, n, map[t]);
     }
     while (n->attrs[n_attrs].key < CM_ATTRS) n_attrs++;
     const cm_node *copy = cm__emit_node(b->g, n->op, n->name, inputs, n->n_inputs, n->attrs, n_attrs, n->n_outputs);

@@ -22,6 +22,12 @@ const cm__function *cm__functions_mapped(cm__ctx *ctx, const cm_graph *from, con
 /* Mark the tensors that the functions' backward reads. */
 void cm__functions_need(const cm_graph *g, bool *needed);
 
+/* Make the functions' inputs, and what their backward reads, follow a tensor that another one stands for. */
+void cm__functions_follow(const cm_graph *g, int32_t from, int32_t to);
+
+/* Whether a tensor is an output of the function that its node belongs to. */
+bool cm__is_function_output(const cm_graph *g, const cm_node *n, int32_t tensor);
+
 /* Whether a node belongs to a function: its gradient rule is not used. */
 bool cm__in_function(const cm_graph *g, const cm_node *n);
 

@@ -12,6 +12,7 @@
  * stay separate, and so do GELU with a cube by Pow and RMS normalisation.
  */
 #include "graph/fuse.h"
+#include "graph/function.h"
 
 #include <string.h>
 
@@ -128,6 +129,7 @@ static void replace(cm__fuser *f, int32_t from, int32_t to)
         cm__use use = f->uses.list[u];
         ((int32_t *)f->g->nodes[use.node].inputs)[use.slot] = to;
     }
+    cm__functions_follow(f->g, from, to);
     if (!f->returned[from]) return;
     for (int32_t i = 0; i < f->g->n_outputs; i++)
         if (f->g->outputs[i] == from) f->g->outputs[i] = to;
@@ -164,10 +166,13 @@ static bool changes_nothing(const cm__fuser *f, const cm_node *n)
     }
 }
 
+/* A custom autograd function's output stays: its gradient is what the function's backward is given, which may differ
+   from that of the tensor it is a view of, even if it is the whole forward, as where gradients are reversed. */
 static void drop_noise(cm__fuser *f, int32_t node)
 {
     const cm_node *n = &f->g->nodes[node];
     if (n->n_inputs < 1 || n->inputs[0] < 0 || !changes_nothing(f, n)) return;
+    if (cm__is_function_output(f->g, n, n->outputs[0])) return;
     replace(f, n->outputs[0], n->inputs[0]); /* in a chain of no-ops, inputs[0] is final already */
 }
 

@@ -246,6 +246,7 @@ struct cm_graph {
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        traced_backward; /* products' gradients follow autocast (cm_train_options) */
+    cm_dtype    autocast;    /* the type of products under autocast; CM_FP32: there is none */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
     cm__facts   facts;       /* set by cm__lifetimes() */

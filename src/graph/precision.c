@@ -459,6 +459,7 @@ void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, 
     lowering l = {.out = step, .in = forward, .low = modes[precision].low,
                   .autocast = modes[precision].autocast && !master && !(eight_bit && narrow_weights),
                   .eight_bit = eight_bit, .inference = inference};
+    if (l.autocast) step->autocast = l.low;
     size_t   casts = (size_t)forward->n_tensors * 4 + 16; /* leaves have smaller indices: at most two casts each */
     cm__graph_reserve(step, forward, inference ? 2 : 4); /* casts; and the way back, and the update */
     l.map = cm__alloc_array(step->ctx, (size_t)forward->n_tensors, sizeof *l.map);

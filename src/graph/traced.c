@@ -36,6 +36,15 @@ static int32_t cast_of(const cm__backward *b, const cm_node *n, int32_t input)
     return -1;
 }
 
+int32_t cm__operand_under_autocast(cm__backward *b, const cm_node *n, int32_t tensor)
+{
+    bool product = cm__ops[n->op].cast == CM__CAST_LOW && b->g->autocast != CM_FP32;
+    if (!product || !b->g->traced_backward || !is_wide(b->g, tensor)) return tensor;
+    int32_t low = cm__emit_cast(b->g, n->name, tensor, b->g->autocast);
+    cm__t(b->g, low)->role = CM_ROLE_GRADIENT;
+    return low;
+}
+
 bool cm__product_under_autocast(cm__backward *b, const cm_node *n)
 {
     const int32_t casts[2] = {cast_of(b, n, 0), cast_of(b, n, 1)};

@@ -18,6 +18,23 @@
 
 #define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
+#define NEAR_NODES 64 /* nodes between kernels that Inductor joins (are_long_distant_nodes in torch/_inductor/scheduler.py) */
+
+bool cm__fusing_joins_table(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         index = cm__fusing_base(f, forward->inputs[1]), first = -1, place = 0;
+    bool            joined = false;
+    for (const cm_node *at = g->nodes; at <= n; at++) {
+        place += !at->view;
+        const cm_node *of = at->op == CM_OP_GATHER_GRAD ? cm__forward_of(f->d, at) : NULL;
+        if (!of || of->n_inputs < 2 || of->inputs[1] < 0 || cm__fusing_base(f, of->inputs[1]) != index) continue;
+        joined = first >= 0 && place - first <= NEAR_NODES;
+        if (!joined) first = place;
+    }
+    return joined && f->d->runtime == CM_RUNTIME_TORCH_COMPILE;
+}
+
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
@@ -120,15 +137,29 @@ static cm_poly bytes_before_cast(const cm_graph *g, int32_t tensor)
     return cm__fusing_bytes(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor);
 }
 
-/* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
+/* Numbers of a row are not neighbours in memory, as where a stream of tokens began as an image with channels first. */
+static bool lies_in_columns(const cm__fusing *f, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(f->d->g, tensor);
+    bool             wide = t->rank && cm__strides_size(t->dims[t->rank - 1]) > 1;
+    return wide && cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
+}
+
+/* The gradients of a row-wise norm's weights: column sums over its input and its gradient. If the input lies in columns
+   and the gradient in rows, the loops of the two sums have different orders, and another kernel adds up the gradient
+   alone. */
 static void emit_weight_sums(const cm__fusing *f, int32_t node)
 {
     cm__dispatch    *d = f->d;
-    const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
+    const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    cm_poly          given = bytes_before_cast(d->g, cm__node(d, node)->inputs[0]);
+    double           columns = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
+    cm_poly          given = bytes_before_cast(d->g, n->inputs[0]);
     cm__call_generated(d, node, "column_sum", cm__poly_add(cm__fusing_bytes(d->g, forward->inputs[0]), given));
-    emit_partial(d, node, cm_tensor_elements(x), x->rank ? (double)x->dims[x->rank - 1].fixed : 1);
+    emit_partial(d, node, cm_tensor_elements(x), columns);
+    if (!cm__has(forward, 2) || !lies_in_columns(f, forward->inputs[0]) || lies_in_columns(f, n->inputs[0])) return;
+    cm__call_generated(d, node, "plain_column_sum", given);
+    emit_partial(d, node, cm_tensor_elements(x), columns);
 }
 
 /* ---- stacks that vendors tune ------------------------------------------------------------------------------------ */

@@ -116,4 +116,8 @@ bool cm__fusing_has_weight_sums(const cm__fusing *fusing, int32_t node);
 /* Whether the compiler changes the images of a step to channels-last, whatever their layout was. */
 bool cm__compiler_prefers_nhwc(const cm_graph *graph);
 
+/* compiled.c: whether a kernel that adds to another table by the same index does the additions of this gradient, too.
+   Additions to several tables overlap. */
+bool cm__fusing_joins_table(const cm__fusing *f, const cm_node *n, const cm_node *forward);
+
 #endif

@@ -302,6 +302,7 @@ static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *for
     if (!is_contended(g, n)) return each;
     bool rows = forward->n_inputs > 1 && cm__in(g, forward, 0)->rank == 2;
     bool equal = rows && cm__index_is_chosen(g, forward->inputs[1], cm__in(g, forward, 0)->dims[0]);
+    if (equal && cm__fusing_joins_table(f, n, forward)) return each;
     return equal ? cm__time_factors.atomic_add_equal : cm__time_factors.atomic_add_contended;
 }
 

@@ -79,6 +79,67 @@ TEST(types_follow_the_operands)
     }
 }
 
+/* torch.compile traces it under the autocast of forward: products are in 16 bits, though their operands are not. */
+TEST(traced_products_follow_autocast)
+{
+    static const struct {
+        cm_precision precision;
+        bool         traced;
+        cm_dtype     dtype;
+    } cases[] = {{CM_PRECISION_AMP_BF16, true, CM_BF16}, {CM_PRECISION_AMP_BF16, false, CM_FP32},
+                 {CM_PRECISION_FP32, true, CM_FP32}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        static cm__function f;
+        static int32_t      input_of[1], output_of[1], gradient_of[1], leaf[3];
+        static const cm_dim dims[] = {{0, 4}, {0, 4}};
+        start_over();
+        int32_t h = op(CM_OP_EXP, IN(weight("w", "4,4")));
+        g->function = 0;
+        int32_t y = op(CM_OP_SIN, IN(h));
+        g->function = -1;
+        cm_graph *b = cm__graph_new(g->ctx, "backward", "trace");
+        int32_t   gradient = cm__leaf(b, "gradient", CM_ROLE_BUFFER, CM_FP32, 2, dims);
+        int32_t   saved = cm__leaf(b, "saved", CM_ROLE_BUFFER, CM_FP32, 2, dims);
+        gradient_of[0] = cm__emit(b, CM_OP_MATMUL, "product", (int32_t[]){gradient, saved}, 2, NULL, 0);
+        input_of[0] = leaf[1] = h;
+        output_of[0] = y;
+        leaf[0] = CM__OF_OUTPUT(0);
+        leaf[2] = -1;
+        f = (cm__function){.backward = b, .inputs = input_of, .outputs = output_of, .gradients = gradient_of,
+                           .leaf = leaf, .n_inputs = 1, .n_outputs = 1};
+        g->functions = &f;
+        g->n_functions = 1;
+        train_with(OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0)),
+                   (cm_train_options){.precision = cases[i].precision, .traced_backward = cases[i].traced});
+        assert_int_equal(cm__t(step, find_node(step, "MatMul")->outputs[0])->dtype, cases[i].dtype);
+    }
+}
+
+/* Operators that change nothing are dropped before and inside the function, but not its output: its backward still runs,
+   and the gradient goes on to the layer before. */
+TEST(no_ops_around_it_leave_its_backward)
+{
+    static cm__function f;
+    static int32_t      input_of[1], output_of[1], gradient_of[1], leaf[4] = {CM__OF_OUTPUT(0), -1, -1, -1};
+    int32_t             h = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,8"))), same = op(CM_OP_IDENTITY, IN(h));
+    g->function = 0;
+    int32_t y = OP(RESHAPE, IN(op(CM_OP_TANH, IN(same))), INTS(SHAPE, -1, 8));
+    g->function = -1;
+    input_of[0] = leaf[1] = same;
+    output_of[0] = y;
+    f = (cm__function){.backward = backward_graph(gradient_of), .inputs = input_of, .outputs = output_of,
+                       .gradients = gradient_of, .leaf = leaf, .n_inputs = 1, .n_outputs = 1};
+    g->functions = &f;
+    g->n_functions = 1;
+    cm__output(g, OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0)));
+    cm__finish(g, CM_FUSE_ALL);
+    assert_int_equal(count_type(g, "Identity"), 0);
+    train_with(-1, (cm_train_options){.precision = CM_PRECISION_FP32});
+    assert_int_equal(backward_nodes("Mul"), 1);
+    assert_int_equal(backward_nodes("ElementwiseGrad"), 0);
+    assert_int_equal(backward_nodes("GemmGradWeight"), 1);
+}
+
 /* A saved tensor that forward does not need otherwise is computed all the same. */
 TEST(saved_tensors_are_not_pruned)
 {
@@ -103,6 +164,8 @@ int main(void)
         cmocka_unit_test(recorded_backward_replaces_the_derived),
         cmocka_unit_test(without_a_recording_it_is_derived),
         cmocka_unit_test(types_follow_the_operands),
+        cmocka_unit_test(traced_products_follow_autocast),
+        cmocka_unit_test(no_ops_around_it_leave_its_backward),
         cmocka_unit_test(saved_tensors_are_not_pruned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,9 @@ static void rows_of_channels_first_are_strided(void **state)
     static const char net[] = "input x 8 4 4\nconv 8 1 bias=off\ntranspose 0 2 3 1\nln\nlinear 4\n";
     assert_true(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "strided_row_sum") > 0);
     assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 2, "strided_row_sum"), 0);
+    /* the gradient lies in rows: beside the linear layer's, the norm's bias has a sum of its own */
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NCHW, 2, "plain_column_sum"), 2);
+    assert_int_equal(times_of(CM_RUNTIME_TORCH_COMPILE, net, CM_LAYOUT_NHWC, 2, "plain_column_sum"), 1);
 }
 
 /* An enlarged image computes the activation before it wherever it reads it: 256 numbers in, 1,024 out, four reads each.

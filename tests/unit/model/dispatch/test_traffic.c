@@ -160,6 +160,30 @@ static void additions_in_bf16_are_tried_again(void **state)
              copy_of(many + 20 * 20 * cm__time_factors.contended_bf16));
 }
 
+#define TWO_TABLES                                                                                                     \
+    CAPTURE("[[1,0],400]", "[400]", "12",                                                                              \
+            TENSOR("[8,4]", "fp32", "parameter") "," TENSOR("[8,4]", "fp32", "parameter") ","                          \
+            TENSOR("[400]", "int64", "buffer") "," TENSOR("[400]", "int64", "activation") "," X("[400,4]") ","         \
+            X("[400,4]") "," X("[[1,0],4]") "," X("[[1,0],4]") "," X("[[1,0],4]"),                                    \
+            STEP("aten::clamp", "[6]", "[7]", "\"min\":0,\"max\":7") ","                                              \
+            STEP("aten::embedding", "[4,7]", "[8]", "") "," STEP("aten::embedding", "[5,7]", "[9]", "") ","            \
+            STEP("aten::mm", "[2,8]", "[10]", "") "," STEP("aten::mm", "[2,9]", "[11]", "") ","                         \
+            STEP("aten::add.Tensor", "[10,11]", "[12]", ""))
+
+/* Two tables of 8 x 4 numbers get 400 rows by one computed index, many of which are equal. One kernel adds to both: the
+   additions to the second one do not wait. Each reads the gradients and the index, and writes its table. */
+static void additions_to_two_tables_overlap(void **state)
+{
+    (void)state;
+    double moved = 1600 * 4 + 400 * counted(8) + 32 * 4, share = 4 * cm__time_factors.atomic_add_share;
+    char   first[128], second[128];
+    snprintf(first, sizeof first, "elementwise forward fused fp32 1,%lld",
+             (long long)((moved + 1600 * cm__time_factors.atomic_add_equal) / 8 + 0.5));
+    snprintf(second, sizeof second, "elementwise forward fused fp32 1,%lld",
+             (long long)((moved + 1600 * share) / 8 + 0.5));
+    MAKES_BY(TORCH_COMPILE, TWO_TABLES, FP32, 2, first, second);
+}
+
 /* A GELU of 2 x 16 numbers of 4 bytes: 8 FLOP each take the time of so many bytes, and overlap with the traffic. */
 static void functions_overlap_with_traffic(void **state)
 {
@@ -212,6 +236,7 @@ int main(void)
                                        cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),
+        cmocka_unit_test(additions_to_two_tables_overlap),
                                        cmocka_unit_test(functions_overlap_with_traffic),
                                        cmocka_unit_test(lanes_beyond_a_row_draw_numbers),
                                        cmocka_unit_test(calls_have_the_type_of_most_bytes)};
