@@ -241,6 +241,7 @@ void cm__dispatch_fused(cm__dispatch *d)
     cm__fusing     *f = cm__fusing_new(d);
     cm__fusing_add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (f->kernel[i] == i && f->inlined[i]) continue;
         if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
         if (d->from_rows) store_gradients(d, i);
