@@ -160,7 +160,7 @@ static cm_poly read_inlined(cm__fusing *f, int32_t tensor, int32_t kernel)
             if (in < 0 || (from >= 0 && f->kernel[from] == first)) continue;
             cm_poly read = cm__fusing_is_inlined(f, in) ? read_inlined(f, in, kernel)
                                                         : newly_read(f, in, cm__poly_scale(cm__fusing_read(g, in), share), kernel);
-            sum = cm__poly_add(sum, read);
+            sum = cm__poly_add(sum, cm__poly_add(read, looked_up_again(g, cm__node(f->d, i), k)));
         }
     return sum;
 }

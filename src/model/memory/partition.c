@@ -251,6 +251,20 @@ static void find_far_uses(partition *p)
         if (last[t] > first[t]) ban_far_uses(p, t, first[t] - 1, last[t] - 1);
 }
 
+/* Scores of attention to which a model adds a mask when a compiler traces it, and else none (graph.h, omits_open). All
+   layers add the same mask: it is first used far before those after the first. */
+static void find_masked(partition *p)
+{
+    const cm_graph *g = p->g;
+    bool            first = true;
+    for (int32_t i = 0; (g->omits_open || g->omits_causal) && i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_SOFTMAX || n->outside || !cm__has(n, 0) || cm__in(g, n, 0)->rank != 4) continue;
+        if (!first) p->apart[i] = true;
+        first = false;
+    }
+}
+
 /* ---- the cut ----------------------------------------------------------------------------------------------------- */
 
 static int32_t into(int32_t base) { return CM__FIRST_VERTEX + 6 * base; }
@@ -375,6 +389,7 @@ cm__partition cm__partition_of(cm__ctx *ctx, const cm_footprint *f)
                               .centred = unneeded(ctx, g->n_nodes)};
     p.same = cm__shared_tensors(ctx, g);
     find_far_uses(&p);
+    find_masked(&p);
     find_readers(&p);
     find_distances(&p);
     add_edges(&p);

@@ -70,6 +70,17 @@ static bool is_joined_inside(const cm__fusing *kernels, int32_t base, const cm_n
     return concat->n_inputs <= MOST_PARTS && kernels->uses[base] == 1 && cm__class(reader) == CM_CLASS_ELEMENTWISE;
 }
 
+/* Whether the kernels that read a tensor compute it: the gradient of what was added to places of a tensor is a look-up of
+   these places, which is generated where it is read. */
+static bool is_computed_by_readers(const cm__fusing *kernels, int32_t base)
+{
+    static const bool scatter[CM_OPS] = {[CM_OP_SCATTER] = true, [CM_OP_SCATTER_ND] = true, [CM_OP_SCATTER_ELEMENTS] = true};
+    int32_t        from = cm__t(kernels->d->g, base)->producer;
+    const cm_node *n = from < 0 ? NULL : cm__node(kernels->d, from);
+    bool           gathers = n && n->op == CM_OP_GATHER_GRAD && n->source >= 0 && scatter[cm__node(kernels->d, n->source)->op];
+    return gathers || cm__fusing_is_inlined(kernels, base);
+}
+
 /* Whether a node reads a tensor from memory: not if it is in the kernel that makes it, if backward computes the tensor
    again, or if the operand of a product is written in the order that the product wants. Concatenations are written, and
    so are the gradients that sums for a norm's weights read. */
@@ -80,7 +91,8 @@ static bool reads_stored(const cm_footprint *f, const cm__fusing *kernels, int32
     int32_t         maker = cm__t(g, base)->producer;
     bool            again = g->nodes[maker].phase == CM_FORWARD && g->nodes[node].phase == CM_BACKWARD;
     if (again && !g->nodes[node].outside && kept->stored[base] < 0) return false;
-    if (cm__copies_input(f, &g->nodes[node]) || cm__fusing_is_inlined(kernels, base)) return false;
+    if (cm__copies_input(f, &g->nodes[node])) return false;
+    if (kernels->kernel[node] >= 0 && is_computed_by_readers(kernels, base)) return false;
     bool inlined = kernels->uses[base] == 1 && kernels->kernel[maker] >= 0 && kernels->kernel[node] >= 0;
     if (inlined && is_spread(g, &g->nodes[maker])) return false;
     bool written = g->nodes[maker].op == CM_OP_CONCAT && !is_joined_inside(kernels, base, &g->nodes[node]);
@@ -115,7 +127,8 @@ static void keep_for_inlined(cm_footprint *f, const int32_t *piece_of, const cm_
     const cm_node *n = &f->step->nodes[node];
     for (int32_t o = 0; o < n->n_outputs; o++) {
         const cm__piece *made = piece_at(f, piece_of, n->outputs[o]);
-        for (int32_t k = 0; made && made->born >= 0 && cm__fusing_is_inlined(kernels, n->outputs[o]) && k < n->n_inputs; k++) {
+        bool             inlined = made && made->born >= 0 && is_computed_by_readers(kernels, cm__t(f->step, n->outputs[o])->storage);
+        for (int32_t k = 0; inlined && k < n->n_inputs; k++) {
             cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
             if (x && x->born >= 0 && x->dies < made->dies) x->dies = made->dies;
         }
