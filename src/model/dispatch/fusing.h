@@ -60,6 +60,10 @@ double cm__lanes_of_row(double row);
 void cm__fusing_find_inlined(cm__fusing *fusing);
 /* Whether such a kernel computes a tensor. */
 bool cm__fusing_is_inlined(const cm__fusing *fusing, int32_t tensor);
+/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
+cm_poly cm__fusing_newly_read(cm__fusing *fusing, int32_t tensor, cm_poly part, int32_t kernel);
+/* What a kernel reads to compute a tensor, or a view of it, that is not written. */
+cm_poly cm__fusing_read_inlined(cm__fusing *fusing, int32_t tensor, int32_t kernel);
 
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);

@@ -9,6 +9,8 @@
  */
 #include "model/dispatch/fusing.h"
 
+#include <math.h>
+
 #define MOST_READS 4 /* realize_reads_threshold */
 
 /* Per kernel: who reads what it writes. */
@@ -67,11 +69,48 @@ void cm__fusing_find_inlined(cm__fusing *f)
     if (f->d->runtime != CM_RUNTIME_TORCH_COMPILE) return;
     readers r = readers_of(f);
     for (int32_t i = 0; i < f->d->g->n_nodes; i++)
-        f->inlined[i] = f->kernel[i] == i && r.kernels[i] && !r.others[i] && is_elementwise(f, i) && reads_of(f, i) <= MOST_READS;
+        f->inlined[i] = f->kernel[i] == i && r.kernels[i] && !r.others[i] && is_elementwise(f, i) &&
+                        reads_of(f, i) <= MOST_READS;
 }
 
 bool cm__fusing_is_inlined(const cm__fusing *f, int32_t tensor)
 {
     int32_t kernel = kernel_of(f, tensor);
     return kernel >= 0 && f->inlined[kernel];
+}
+
+static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
+
+cm_poly cm__fusing_newly_read(cm__fusing *f, int32_t tensor, cm_poly part, int32_t kernel)
+{
+    int32_t base = cm__fusing_base(f, tensor);
+    cm_poly all = cm__fusing_bytes(f->d->g, base);
+    cm_poly before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
+    if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
+    f->seen[tensor] = f->reader[base] = kernel + 1;
+    f->taken[base] = smaller(all, cm__poly_add(before, part));
+    return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
+}
+
+/* Which part of its base a tensor views. */
+static double share_of(const cm__fusing *f, int32_t tensor)
+{
+    cm_poly part = cm_tensor_elements(cm__t(f->d->g, tensor));
+    cm_poly all = cm_tensor_elements(cm__t(f->d->g, cm__fusing_base(f, tensor)));
+    return fmin(1, cm__poly_at(&part, 1) / cm__poly_at(&all, 1));
+}
+
+cm_poly cm__fusing_read_inlined(cm__fusing *f, int32_t tensor, int32_t kernel)
+{
+    int32_t first = kernel_of(f, tensor);
+    cm_poly sum = cm__poly_const(0);
+    for (int32_t i = first; i >= 0; i = f->next[i])
+        for (int32_t k = 0; k < cm__node(f->d, i)->n_inputs; k++) {
+            int32_t in = cm__node(f->d, i)->inputs[k];
+            if (in < 0 || kernel_of(f, in) == first) continue;
+            cm_poly part = cm__poly_scale(cm__fusing_read(f->d->g, in), share_of(f, tensor));
+            sum = cm__poly_add(sum, cm__fusing_is_inlined(f, in) ? cm__fusing_read_inlined(f, in, kernel)
+                                                                 : cm__fusing_newly_read(f, in, part, kernel));
+        }
+    return sum;
 }

@@ -231,8 +231,10 @@ static void ban_far_uses(partition *p, int32_t tensor, int32_t first, int32_t la
         }
         if (reached || (!g->nodes[i].view && reads(p, &g->nodes[i], tensor))) p->seen[i] = tensor + 1;
     }
-    for (int32_t i = call + 1; i <= last; i++)
-        if (!g->nodes[i].view && reads(p, &g->nodes[i], tensor) && (leaf ? is_listed(g, &g->nodes[i]) : fuse(g, maker, &g->nodes[i]))) p->apart[i] = true;
+    for (int32_t i = call + 1; i <= last; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (!n->view && reads(p, n, tensor) && (leaf ? is_listed(g, n) : fuse(g, maker, n))) p->apart[i] = true;
+    }
 }
 
 static void find_far_uses(partition *p)

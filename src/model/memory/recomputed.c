@@ -74,7 +74,8 @@ static bool is_joined_inside(const cm__fusing *kernels, int32_t base, const cm_n
    these places, which is generated where it is read. */
 static bool is_computed_by_readers(const cm__fusing *kernels, int32_t base)
 {
-    static const bool scatter[CM_OPS] = {[CM_OP_SCATTER] = true, [CM_OP_SCATTER_ND] = true, [CM_OP_SCATTER_ELEMENTS] = true};
+    static const bool scatter[CM_OPS] = {[CM_OP_SCATTER] = true, [CM_OP_SCATTER_ND] = true,
+                                         [CM_OP_SCATTER_ELEMENTS] = true};
     int32_t        from = cm__t(kernels->d->g, base)->producer;
     const cm_node *n = from < 0 ? NULL : cm__node(kernels->d, from);
     bool           gathers = n && n->op == CM_OP_GATHER_GRAD && n->source >= 0 && scatter[cm__node(kernels->d, n->source)->op];
@@ -127,7 +128,8 @@ static void keep_for_inlined(cm_footprint *f, const int32_t *piece_of, const cm_
     const cm_node *n = &f->step->nodes[node];
     for (int32_t o = 0; o < n->n_outputs; o++) {
         const cm__piece *made = piece_at(f, piece_of, n->outputs[o]);
-        bool             inlined = made && made->born >= 0 && is_computed_by_readers(kernels, cm__t(f->step, n->outputs[o])->storage);
+        bool             there = made && made->born >= 0;
+        bool             inlined = there && is_computed_by_readers(kernels, cm__t(f->step, n->outputs[o])->storage);
         for (int32_t k = 0; inlined && k < n->n_inputs; k++) {
             cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
             if (x && x->born >= 0 && x->dies < made->dies) x->dies = made->dies;

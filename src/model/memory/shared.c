@@ -54,7 +54,8 @@ const int32_t *cm__shared_tensors(cm__ctx *ctx, const cm_graph *g)
 {
     size_t    slots = SLOTS_PER_NODE * (size_t)g->n_nodes + 1;
     uint64_t *hash = cm__alloc_array(ctx, slots, sizeof *hash);
-    int32_t  *made = cm__alloc_array(ctx, slots, sizeof *made), *same = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *same);
+    int32_t  *made = cm__alloc_array(ctx, slots, sizeof *made);
+    int32_t  *same = cm__alloc_array(ctx, (size_t)g->n_tensors + 1, sizeof *same);
     for (int32_t t = 0; t < g->n_tensors; t++) same[t] = t;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (!is_compared(g, &g->nodes[i])) continue;
