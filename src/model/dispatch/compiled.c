@@ -280,14 +280,19 @@ static void fill_zeros(cm__dispatch *d)
     }
 }
 
+/* Kernels whose readers compute what they need themselves are not made; recorded ones are calls of their own. */
+static bool is_made(const cm__fusing *f, int32_t kernel)
+{
+    return !f->inlined[kernel] && (!f->d->recorded || cm__timed_by_rule(f, kernel));
+}
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
     cm__fusing     *f = cm__fusing_new(d);
     cm__fusing_add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        if (f->kernel[i] == i && d->recorded && !cm__timed_by_rule(f, i)) continue;
-        if (f->kernel[i] == i) (is_tuned(f) ? emit_tuned : emit)(f, i);
+        if (f->kernel[i] == i && is_made(f, i)) (is_tuned(f) ? emit_tuned : emit)(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
         if (d->from_rows) store_gradients(d, i);
     }

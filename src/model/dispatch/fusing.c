@@ -421,6 +421,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
                       .row = cm__alloc_array(ctx, nodes, sizeof *f->row),
                       .strided = cm__alloc_array(ctx, nodes, sizeof *f->strided),
+                      .inlined = cm__alloc_array(ctx, nodes, sizeof *f->inlined),
                       .later = cm__alloc_array(ctx, nodes, sizeof *f->later),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
                       .uses = cm__alloc_array(ctx, tensors, sizeof *f->uses),
@@ -442,6 +443,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
         if (compiles(d, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
         else f->level[i] = level_of_call(f, &g->nodes[i]);
     }
+    cm__fusing_find_inlined(f);
     return f;
 }
 

@@ -124,18 +124,13 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
     return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
 }
 
-static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
-
-/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
-static cm_poly newly_read(cm__fusing *f, int32_t tensor, cm_poly part, int32_t kernel)
+/* Rows that a look-up reads more than once come from the cache the other times, as operands of repeated.c do. */
+static cm_poly looked_up_again(const cm_graph *g, const cm_node *n, int32_t k)
 {
-    int32_t base = cm__fusing_base(f, tensor);
-    cm_poly all = cm__fusing_bytes(f->d->g, base);
-    cm_poly before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
-    if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
-    f->seen[tensor] = f->reader[base] = kernel + 1;
-    f->taken[base] = smaller(all, cm__poly_add(before, part));
-    return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
+    if (k || !looks_up(n)) return cm__poly_const(0);
+    cm_poly rows = cm_tensor_elements(cm__t(g, n->outputs[0])), table = cm_tensor_elements(cm__t(g, n->inputs[0]));
+    cm_poly again = cm__poly_add(rows, cm__poly_scale(table, -1));
+    return cm__poly_at(&again, 1) > 0 ? cm__poly_scale(again, cm__time_factors.cached_read) : cm__poly_const(0);
 }
 
 /* What a kernel reads for input k of one of its nodes. */
@@ -145,13 +140,14 @@ static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t 
     int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
     int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
     cm_poly         sum = cm__poly_const(0);
-    if (looked_up(g, n, k)) return newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
+    if (cm__fusing_is_inlined(f, tensor)) return cm__fusing_read_inlined(f, tensor, kernel);
+    if (looked_up(g, n, k)) return cm__fusing_newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
     if (n->phase != CM_BACKWARD || !is_remade(f, base))
-        return newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
+        return cm__fusing_newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
     const cm_node *made = &g->nodes[cm__t(g, base)->producer];
     for (int32_t i = 0; i < made->n_inputs; i++)
         if (made->inputs[i] >= 0)
-            sum = cm__poly_add(sum, newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
+            sum = cm__poly_add(sum, cm__fusing_newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
     return sum;
 }
 
@@ -175,6 +171,7 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
         if ((n->op == CM_OP_POOL_GRAD && k == 1) || needs_shape(f, n, k)) continue; /* only the image's shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
         bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
+        if (f->d->runtime == CM_RUNTIME_TORCH_COMPILE) bytes = cm__poly_add(bytes, looked_up_again(f->d->g, n, k));
     }
     return bytes;
 }

@@ -33,6 +33,7 @@ typedef struct partition {
     bool           *compared; /* per tensor (by storage): backward compares it with numbers */
     bool           *viewed;   /* per tensor (by storage): a library call of backward reads a view of it */
     bool           *apart;    /* per node: reads a tensor that was first used far before */
+    const int32_t  *same;     /* per tensor: the first that is computed in the same way (shared.c) */
     int32_t        *seen;     /* per node: last tensor whose uses reach it, plus one */
     int32_t        *stack;    /* of tensors */
 } partition;
@@ -56,7 +57,16 @@ static const bool unlisted[CM_OPS] = {
 static const bool compares[CM_OPS] = {[CM_OP_RELU] = true, [CM_OP_LEAKY_RELU] = true, [CM_OP_THRESHOLDED_RELU] = true,
                                       [CM_OP_CLIP] = true};
 
-static bool is_listed(const cm_graph *g, const cm_node *n) { return cm__fusible(g, n) && !unlisted[n->op]; }
+/* x.index_select() is an index like x[index] in the partitioner's graph; look-ups in a table of weights are not listed. */
+static bool selects(const cm_graph *g, const cm_node *n)
+{
+    return n->op == CM_OP_GATHER && cm__has(n, 0) && cm__t(g, cm__in(g, n, 0)->storage)->role != CM_ROLE_PARAMETER;
+}
+
+static bool is_listed(const cm_graph *g, const cm_node *n)
+{
+    return cm__fusible(g, n) && (!unlisted[n->op] || selects(g, n));
+}
 
 /* Kernels can write into a concatenation, but what reads it is another kernel. */
 static bool fuse(const cm_graph *g, const cm_node *a, const cm_node *b)
@@ -197,10 +207,10 @@ static bool is_reached(const partition *p, int32_t i, int32_t tensor, bool *fuse
     return reached;
 }
 
-static bool reads(const cm_node *n, int32_t tensor)
+static bool reads(const partition *p, const cm_node *n, int32_t tensor)
 {
     for (int32_t k = 0; k < n->n_inputs; k++)
-        if (n->inputs[k] == tensor) return true;
+        if (n->inputs[k] >= 0 && p->same[n->inputs[k]] == tensor) return true;
     return false;
 }
 
@@ -210,17 +220,21 @@ static void ban_far_uses(partition *p, int32_t tensor, int32_t first, int32_t la
     const cm_graph *g = p->g;
     const cm_node  *maker = maker_of(g, base_of(g, tensor));
     int32_t         call = last;
-    if (!maker || !is_listed(g, maker)) return;
+    bool            leaf = cm__t(g, base_of(g, tensor))->producer < 0 && base_of(g, tensor) != tensor; /* a view of it */
+    if (!leaf && (!maker || !is_listed(g, maker))) return;
+    if (leaf && cm__is_float(cm__t(g, tensor)->dtype)) return;
     for (int32_t i = first; i <= last; i++) {
         bool fused, reached = !g->nodes[i].view && g->nodes[i].phase == CM_FORWARD && is_reached(p, i, tensor, &fused);
         if (reached && !fused) {
             call = i;
             break;
         }
-        if (reached || (!g->nodes[i].view && reads(&g->nodes[i], tensor))) p->seen[i] = tensor + 1;
+        if (reached || (!g->nodes[i].view && reads(p, &g->nodes[i], tensor))) p->seen[i] = tensor + 1;
     }
-    for (int32_t i = call + 1; i <= last; i++)
-        if (!g->nodes[i].view && reads(&g->nodes[i], tensor) && fuse(g, maker, &g->nodes[i])) p->apart[i] = true;
+    for (int32_t i = call + 1; i <= last; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (!n->view && reads(p, n, tensor) && (leaf ? is_listed(g, n) : fuse(g, maker, n))) p->apart[i] = true;
+    }
 }
 
 static void find_far_uses(partition *p)
@@ -230,13 +244,27 @@ static void find_far_uses(partition *p)
     int32_t        *last = cm__alloc_array(p->ctx, (size_t)g->n_tensors + 1, sizeof *last);
     for (int32_t i = 0; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
         for (int32_t k = 0; !g->nodes[i].view && !g->nodes[i].outside && k < g->nodes[i].n_inputs; k++) {
-            int32_t t = g->nodes[i].inputs[k];
+            int32_t t = g->nodes[i].inputs[k] < 0 ? -1 : p->same[g->nodes[i].inputs[k]];
             if (t < 0) continue;
             if (!last[t]) first[t] = i + 1;
             last[t] = i + 1;
         }
     for (int32_t t = 0; t < g->n_tensors; t++)
         if (last[t] > first[t]) ban_far_uses(p, t, first[t] - 1, last[t] - 1);
+}
+
+/* Scores of attention to which a model adds a mask when a compiler traces it, and else none (graph.h, omits_open). All
+   layers add the same mask: it is first used far before those after the first. */
+static void find_masked(partition *p)
+{
+    const cm_graph *g = p->g;
+    bool            first = true;
+    for (int32_t i = 0; (g->omits_open || g->omits_causal) && i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++) {
+        const cm_node *n = &g->nodes[i];
+        if (n->op != CM_OP_SOFTMAX || n->outside || !cm__has(n, 0) || cm__in(g, n, 0)->rank != 4) continue;
+        if (!first) p->apart[i] = true;
+        first = false;
+    }
 }
 
 /* ---- the cut ----------------------------------------------------------------------------------------------------- */
@@ -361,7 +389,9 @@ cm__partition cm__partition_of(cm__ctx *ctx, const cm_footprint *f)
     partition       p = prepared(ctx, f);
     cm__partition   result = {.stored = unneeded(ctx, g->n_tensors), .mask = unneeded(ctx, g->n_tensors),
                               .centred = unneeded(ctx, g->n_nodes)};
+    p.same = cm__shared_tensors(ctx, g);
     find_far_uses(&p);
+    find_masked(&p);
     find_readers(&p);
     find_distances(&p);
     add_edges(&p);

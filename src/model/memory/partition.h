@@ -15,4 +15,7 @@ typedef struct cm__partition {
 
 cm__partition cm__partition_of(cm__ctx *ctx, const cm_footprint *footprint);
 
+/* shared.c: per tensor, the first one that forward computes in the same way. */
+const int32_t *cm__shared_tensors(cm__ctx *ctx, const cm_graph *graph);
+
 #endif

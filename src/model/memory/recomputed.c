@@ -59,6 +59,29 @@ static bool is_spread(const cm_graph *g, const cm_node *n)
     return cm__class(n) == CM_CLASS_ELEMENTWISE && cm__poly_at(&made, 1) > read;
 }
 
+/* A concatenation that one elementwise operator alone reads, like a cast, is not written: each number of the operator's
+   result is computed from the part that it belongs to, if these are few (pointwise_cat() in
+   torch/_inductor/lowering.py). */
+#define MOST_PARTS 8
+
+static bool is_joined_inside(const cm__fusing *kernels, int32_t base, const cm_node *reader)
+{
+    const cm_node *concat = cm__node(kernels->d, cm__t(kernels->d->g, base)->producer);
+    return concat->n_inputs <= MOST_PARTS && kernels->uses[base] == 1 && cm__class(reader) == CM_CLASS_ELEMENTWISE;
+}
+
+/* Whether the kernels that read a tensor compute it: the gradient of what was added to places of a tensor is a look-up of
+   these places, which is generated where it is read. */
+static bool is_computed_by_readers(const cm__fusing *kernels, int32_t base)
+{
+    static const bool scatter[CM_OPS] = {[CM_OP_SCATTER] = true, [CM_OP_SCATTER_ND] = true,
+                                         [CM_OP_SCATTER_ELEMENTS] = true};
+    int32_t        from = cm__t(kernels->d->g, base)->producer;
+    const cm_node *n = from < 0 ? NULL : cm__node(kernels->d, from);
+    bool           gathers = n && n->op == CM_OP_GATHER_GRAD && n->source >= 0 && scatter[cm__node(kernels->d, n->source)->op];
+    return gathers || cm__fusing_is_inlined(kernels, base);
+}
+
 /* Whether a node reads a tensor from memory: not if it is in the kernel that makes it, if backward computes the tensor
    again, or if the operand of a product is written in the order that the product wants. Concatenations are written, and
    so are the gradients that sums for a norm's weights read. */
@@ -70,9 +93,11 @@ static bool reads_stored(const cm_footprint *f, const cm__fusing *kernels, int32
     bool            again = g->nodes[maker].phase == CM_FORWARD && g->nodes[node].phase == CM_BACKWARD;
     if (again && !g->nodes[node].outside && kept->stored[base] < 0) return false;
     if (cm__copies_input(f, &g->nodes[node])) return false;
+    if (kernels->kernel[node] >= 0 && is_computed_by_readers(kernels, base)) return false;
     bool inlined = kernels->uses[base] == 1 && kernels->kernel[maker] >= 0 && kernels->kernel[node] >= 0;
     if (inlined && is_spread(g, &g->nodes[maker])) return false;
-    bool apart = g->nodes[maker].op == CM_OP_CONCAT || cm__fusing_has_weight_sums(kernels, node);
+    bool written = g->nodes[maker].op == CM_OP_CONCAT && !is_joined_inside(kernels, base, &g->nodes[node]);
+    bool apart = written || cm__fusing_has_weight_sums(kernels, node);
     return apart || kernels->kernel[node] != kernels->kernel[maker];
 }
 
@@ -97,19 +122,40 @@ static void store_recomputed(cm_footprint *f, const cm__fusing *kernels, int32_t
     }
 }
 
+/* What is read to compute a tensor that is not written lives until the last reader of that tensor. */
+static void keep_for_inlined(cm_footprint *f, const int32_t *piece_of, const cm__fusing *kernels, int32_t node)
+{
+    const cm_node *n = &f->step->nodes[node];
+    for (int32_t o = 0; o < n->n_outputs; o++) {
+        const cm__piece *made = piece_at(f, piece_of, n->outputs[o]);
+        bool             there = made && made->born >= 0;
+        bool             inlined = there && is_computed_by_readers(kernels, cm__t(f->step, n->outputs[o])->storage);
+        for (int32_t k = 0; inlined && k < n->n_inputs; k++) {
+            cm__piece *x = piece_at(f, piece_of, n->inputs[k]);
+            if (x && x->born >= 0 && x->dies < made->dies) x->dies = made->dies;
+        }
+    }
+}
+
 /* Tensors that only the kernel that computes them reads are not made. */
 static void forget_inner(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch, const cm__partition *kept)
 {
     const cm_graph   *g = f->step;
     const cm__fusing *kernels = cm__fusing_kernels(scratch, g, f->options.layout);
     bool             *made = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *made);
+    bool             *direct = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *direct); /* backward reads it */
     for (int32_t k = 0; k < g->n_outputs; k++) made[cm__t(g, g->outputs[k])->storage] = true;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++) {
             int32_t base = g->nodes[i].inputs[k] < 0 ? -1 : cm__t(g, g->nodes[i].inputs[k])->storage;
             if (base < 0 || cm__t(g, base)->producer < 0) continue;
             made[base] |= reads_stored(f, kernels, i, base, kept);
+            direct[base] |= g->nodes[i].phase == CM_BACKWARD;
         }
+    for (int32_t t = 0; t < g->n_tensors; t++) /* what backward computes other activations from */
+        if (cm__t(g, t)->producer >= 0 && g->nodes[cm__t(g, t)->producer].phase == CM_FORWARD && kept->stored[t] >= 0)
+            made[t] |= !direct[t];
+    for (int32_t i = g->n_nodes - 1; i >= 0; i--) keep_for_inlined(f, piece_of, kernels, i);
     for (int32_t t = 0; t < g->n_tensors; t++) /* gradients that are added up in place */
         if (made[t] && piece_of[t] >= 0) made[f->pieces[piece_of[t]].tensor] = true;
     for (int32_t t = 0; t < g->n_tensors; t++) {

@@ -16,7 +16,7 @@
     "],\"ops\":[" OP("t", "[0]", "[2]") "," OP("mm", "[1,2]", "[3]") "," ops "]}"
 
 typedef struct stored {
-    bool whole[8], mask[8]; /* per result of an operator, in the order of `ops` */
+    bool whole[16], mask[16]; /* per result of an operator, in the order of `ops` */
     int  count;
 } stored;
 
@@ -131,12 +131,33 @@ static void a_chain_stores_the_product_it_begins_with(void **state)
     assert_false(s.whole[1] || s.whole[2]);
 }
 
+#define BOOL(role) "{\"dims\":[4096],\"dtype\":\"bool\",\"storage\":0,\"role\":\"" role "\"}"
+
+/* Two layers turn the same mask around. PyTorch computes that once, and computes nothing again that needs it after the
+   product between them: the second exponential is stored, while the first is computed from its product, as it would be
+   without a mask. */
+static void a_mask_of_several_layers_keeps_what_it_masks(void **state)
+{
+    (void)state;
+    stored s = stored_by(NETWORK("13", BOOL("input") "," BOOL("activation") "," WIDE "," WIDE ","
+                                 T("[4096,4096]", "parameter") "," WIDE "," BOOL("activation") "," WIDE "," WIDE ","
+                                 T("[]", "activation"),
+                                 OP("bitwise_not", "[4]", "[5]") "," OP("masked_fill", "[3,5]", "[6]") ","
+                                 OP("exp", "[6]", "[7]") "," OP("linear", "[7,8,-1]", "[9]") ","
+                                 OP("bitwise_not", "[4]", "[10]") "," OP("masked_fill", "[9,10]", "[11]") ","
+                                 OP("exp", "[11]", "[12]") "," OP("mean", "[12]", "[13]")));
+    assert_int_equal(s.count, 9);
+    assert_false(s.whole[4]); /* the second product */
+    assert_true(s.whole[6] || s.whole[7]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_comparison_stores_truth_values),
                                        cmocka_unit_test(the_image_of_a_pool_is_stored),
                                        cmocka_unit_test(operands_of_products_are_stored),
                                        cmocka_unit_test(a_view_is_stored_beside_truth_values),
-                                       cmocka_unit_test(a_chain_stores_the_product_it_begins_with)};
+                                       cmocka_unit_test(a_chain_stores_the_product_it_begins_with),
+                                       cmocka_unit_test(a_mask_of_several_layers_keeps_what_it_masks)};
     return cmocka_run_group_tests(tests, begin, end);
 }
