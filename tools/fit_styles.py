@@ -175,9 +175,11 @@ class Bench:
         micro = row.get("micro_batch")  # the row states the size of the micro-batches
         if of_run(row):
             copies = row.get("replicas", row["devices"])
-            words = ["-n", row["devices"], "--dp", copies, "--pp", row["devices"] // copies, "--cluster", row["cluster"],
-                     "--micro-batch", micro // copies, "--accumulate", batch // micro]
-            return list(map(str, words + (["--sync-batchnorm", row["sync_batchnorm"]] if "sync_batchnorm" in row else [])))
+            words = ["-n", row["devices"], "--dp", copies, "--pp", row["devices"] // copies, "--micro-batch", micro // copies, "--accumulate", batch // micro]
+            for key in ("cluster", "zero", "sync_batchnorm"):
+                if key in row:
+                    words += ["--" + key.replace("_", "-"), row[key]]
+            return list(map(str, words))
         return ["--micro-batch", str(micro), "--accumulate", str(batch // micro)] if micro else ["--batch", str(batch)]
 
     def predicted(self, row, parameters):
