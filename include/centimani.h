@@ -225,6 +225,7 @@ typedef struct cm_tuning {
     double      alpha;    /* 0: twice the rank */
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        narrow;   /* adapters in the type of the frozen weights. Neither: cm_step_settle() decides */
     bool        joined;   /* FSDP shards adapters with their layer; false: each by itself, as PEFT wraps them */
     bool        exempt;   /* FSDP does not shard adapters, as those of fused kernels */
     bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
@@ -739,6 +740,7 @@ typedef struct cm_memory_use {
     bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
     bool         sure;                      /* false: it fits with a fused loss, and not with PyTorch's plain one */
     double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
+    double       most_bytes;                /* the peak with fp32 shards of 16-bit weights, if it does not fit then; 0: not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */

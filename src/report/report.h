@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include "base/ctx.h"
+#include "model/chance.h"
 
 /* Options of `graph`. A report stores the request that it was made from, with defaults replaced. */
 typedef struct cm__graph_request {
@@ -293,7 +294,6 @@ typedef struct cm__curve_point {
 #define CM__ALIVE_SHOWN 8
 #define CM__CURVE_POINTS 24
 #define CM__REMEDIES 12
-#define CM__SURE 0.9          /* probability from which the answer is "yes"; "no" below 1 minus it */
 #define CM__BATCH_TRIED 65536 /* largest micro-batch that `fits` tries */
 
 typedef struct cm__memory_report {
