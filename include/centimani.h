@@ -241,6 +241,11 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
 
+/* What Megatron-LM's optimizer stores beside weights of 16 bits. bf16: moments in bf16 and fp32 master weights
+   (--exp-avg-dtype and --exp-avg-sq-dtype of its precision-aware optimizer); weights: moments in the type of the
+   weights and no master weights (NeMo's distributed_fused_adam with dtype: bf16). */
+typedef enum cm_moments { CM_MOMENTS_FP32, CM_MOMENTS_BF16, CM_MOMENTS_WEIGHTS } cm_moments;
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
@@ -263,6 +268,7 @@ typedef struct cm_train_options {
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
+    cm_moments   moments;
     /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
     bool         narrow_weights;
     /* a Hugging Face model that returns keys and values while it trains: GPT-BigCode's code up to 2025 */
@@ -705,6 +711,7 @@ typedef struct cm_plan {
     int32_t      offload_layers; /* whose activations are: of all stages together, evenly spread; 0: all */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
+    bool         no_sync;    /* ZeRO 2 and 3 divide gradients after the last of them: FSDP's no_sync() */
     cm_recompute recompute;
     int32_t      recompute_layers; /* of all stages together, as in cm_train_options */
 } cm_plan;

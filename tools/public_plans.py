@@ -124,6 +124,8 @@ def megatron(row):
     words += ["--ep", str(ep)] if ep > 1 else []
     if row["source"] == "Megatron-Bridge":
         return words + bridge(row)
+    # nemotron_340b.yaml: distributed_fused_adam with dtype: bf16, for which NeMo's megatron_base_model.py stores no master weights
+    words += ["--moments", "weights"] if row["model"] == "Nemotron-340B" else []
     return words + ([] if row["model"] in WIDE_GRADIENTS else ["--grad-reduce-in-bf16"])
 
 

@@ -78,6 +78,9 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.narrow_gradients && o->runtime != CM_RUNTIME_MEGATRON)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the "
                             "runtime is %s", cm_runtime_name(o->runtime));
+    if (o->train.moments && !megatron)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--moments is about megatron's optimizers; the runtime is %s",
+                            cm_runtime_name(o->runtime));
     if (o->train.recompute_modules && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--recompute of single modules is megatron's; the runtime is %s",
                             cm_runtime_name(o->runtime));

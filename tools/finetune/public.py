@@ -199,6 +199,9 @@ def words_of(row):
     words += ["--fused-kernels"] if "rope" in row["kernels"] else []
     batch, accumulated = row["batch_per_device"], accumulated_of(row)
     repeated = ["--accumulate", str(accumulated)] if accumulated > 1 else []
+    # transformers' trainer runs all micro-batches but the last in accelerate's no_sync(), which is FSDP's
+    if repeated and devices > 1 and not row["source"].endswith("litgpt"):
+        repeated.append("--no-sync")
     if devices == 1:
         return words + (["--micro-batch", batch, *repeated] if repeated else ["--batch", batch])
     ep = row["parallel"].split("ep=")[1] if "ep=" in row["parallel"] else ""

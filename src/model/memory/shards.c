@@ -203,6 +203,17 @@ static void add_buckets(cm_footprint *f)
     add_buffer(f, 2 * f->units.gradient_bytes / p->tp, first, last);
 }
 
+/* Whole gradients of the micro-batches before the last one, until the last one's are added and divided. */
+static void add_undivided(cm_footprint *f)
+{
+    for (int32_t i = 0; i < f->n_whole; i++) {
+        const cm__piece *x = &f->whole[i];
+        if (cm__t(f->step, x->tensor)->role != CM_ROLE_PARAMETER_GRADIENT || x->born < 0) continue;
+        f->pieces[f->n_pieces++] = (cm__piece){cm__poly_scale(x->bytes, 1.0 / f->options.plan.tp), x->tensor, 0,
+                                               x->born, CM_CATEGORY_GRADIENTS};
+    }
+}
+
 /* ---- all pieces -------------------------------------------------------------------------------------------------- */
 
 static double peak_of(cm__ctx *scratch, const cm_footprint *f, double batch)
@@ -269,7 +280,8 @@ bool cm__same_shards(const cm_plan *a, const cm_plan *b)
 void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
-    if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
+    bool piles = cm__gradients_pile(p, f->options.runtime);
+    if ((p->accumulate > 1 && !piles) || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
     bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
     if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);
@@ -278,4 +290,5 @@ void cm__shard(cm_footprint *f)
     take_stage(scratch, f, split);
     cm__scratch_free(scratch);
     add_buckets(f);
+    if (piles) add_undivided(f);
 }
