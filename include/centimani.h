@@ -747,7 +747,7 @@ typedef struct cm_memory_use {
     bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
     bool         sure;                      /* false: it fits with a fused loss, and not with PyTorch's plain one */
     double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
-    double       most_bytes;                /* the peak with fp32 shards of 16-bit weights, if it does not fit then; 0: not asked */
+    double       most_bytes;                /* the peak with fp32 shards, if it does not fit with these; 0: not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
@@ -758,6 +758,8 @@ typedef struct cm_memory_use {
 typedef struct cm_chance {
     double probability, interval_bytes[2];
 } cm_chance;
+
+#define CM_SURE 0.9 /* probability from which the answer is "yes"; "no" below 1 minus it */
 
 /* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
 cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);

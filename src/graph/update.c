@@ -28,8 +28,8 @@ static int32_t narrow_state(cm_graph *step, const cm_tensor *p, const char *name
     return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, CM_UINT8, 1, &size);
 }
 
-/* Beside master weights states are fp32, unless moments are asked for in 16 bits. bitsandbytes keeps states in 32 bits whatever
-   the weights' type, unless they have 8. */
+/* Beside master weights states are fp32, unless moments are asked for in 16 bits. bitsandbytes keeps states in 32 bits
+   whatever the weights' type, unless they have 8. */
 static cm_dtype type_of(const cm_graph *step, const cm_tensor *p, cm_optimizer optimizer, bool beside, bool moment)
 {
     if (beside && step->moments == CM_MOMENTS_WEIGHTS) return p->dtype;

@@ -4,7 +4,6 @@
 
 #include "graph/plan_counts.h"
 #include "graph/runtimes.h"
-#include "model/chance.h"
 
 static const cm_precision with_autocast[CM_PRECISIONS] = {[CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
                                                           [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
@@ -34,7 +33,7 @@ cm_status cm__masters_use(cm__masters *masters, const cm_graph *forward, const c
     const cm_plan *plan = &footprint->options.plan;
     cm_memory_use  wide;
     if (!forward || !may_have_masters(options, plan)) return CM_OK;
-    if (cm_memory_chance(use, plan->devices).probability >= CM__SURE) return CM_OK;
+    if (cm_memory_chance(use, plan->devices).probability >= CM_SURE) return CM_OK;
     cm_status status = masters->footprint ? CM_OK : build(masters, forward, footprint, options, diag);
     if (!status) status = cm_footprint_simulate(masters->footprint, batch, &wide, diag);
     if (status || wide.fits) return status;

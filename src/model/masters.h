@@ -4,9 +4,9 @@
  *
  * "bf16" names two kinds of training over shards. One has weights, gradients and moments of 16 bits; the program's
  * numbers are its numbers. In the other one a trainer that loads 16-bit weights stores fp32 shards of them: Hugging
- * Face's accelerate with mixed precision under FSDP (accelerator.py, "Upcasted low precision parameters", since 0.30, pull
- * request 2674) and DeepSpeed always (accelerate's guide concept_guides/fsdp_and_deepspeed). The second one needs twice as
- * much. So a step that does not surely fit as it was asked is asked again with fp32 shards.
+ * Face's accelerate with mixed precision under FSDP (accelerator.py, "Upcasted low precision parameters", since 0.30,
+ * pull request 2674) and DeepSpeed always (accelerate's guide concept_guides/fsdp_and_deepspeed). The second one needs
+ * twice as much. So a step that does not surely fit as it was asked is asked again with fp32 shards.
  */
 #ifndef CM_MODEL_MASTERS_H
 #define CM_MODEL_MASTERS_H

@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 #include "base/ctx.h"
-#include "model/chance.h"
 
 /* Options of `graph`. A report stores the request that it was made from, with defaults replaced. */
 typedef struct cm__graph_request {

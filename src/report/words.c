@@ -142,8 +142,9 @@ const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *u)
     cm__binary(peak, sizeof peak, u->peak_bytes);
     if (u->most_bytes > 0)
         return cm__format(ctx,
-                          "it may not fit: the peak is %sB with 16-bit weights and %sB with the fp32 ones that accelerate "
-                          "and DeepSpeed keep; --precision amp-bf16 or amp-fp16 says that the script has them",
+                          "it may not fit: the peak is %sB with 16-bit weights and %sB with the fp32 ones that "
+                          "accelerate and DeepSpeed keep; --precision amp-bf16 or amp-fp16 says that the script has "
+                          "them",
                           peak, cm__binary(least, sizeof least, u->most_bytes));
     if (!u->fits || u->sure) return NULL;
     return cm__format(ctx,

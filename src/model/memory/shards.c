@@ -210,8 +210,8 @@ static void add_buckets(cm_footprint *f)
     add_buffer(f, 2 * f->units.gradient_bytes / p->tp, first, last);
 }
 
-/* Whole gradients of the micro-batches before the last one, until the last one's are added and divided. Those of experts that
-   no other device has are not divided. */
+/* Whole gradients of the micro-batches before the last one, until the last one's are added and divided. Those of
+   experts that no other device has are not divided. */
 static void add_undivided(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;

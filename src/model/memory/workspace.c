@@ -57,15 +57,19 @@ static cm_poly gathered_keys(const cm_footprint *f, const cm_node *forward)
     return cm__poly_scale(cm_tensor_bytes(q), 2.0 / p->tp);
 }
 
-static bool shares_tokens(const cm_footprint *f) { return f->options.plan.cp > 1 && cm__is_pytorch(f->options.runtime); }
+static bool shares_tokens(const cm_footprint *f)
+{
+    return f->options.plan.cp > 1 && cm__is_pytorch(f->options.runtime);
+}
 
 static cm__temporary attention(const cm_footprint *f, const cm_node *n)
 {
     return shares_tokens(f) ? (cm__temporary){.bytes = gathered_keys(f, n)} : nothing;
 }
 
-#define ROUND_TRIP 5 /* fp32 tensors of a device's own tokens: gradients of queries, and those of keys and values on their
-                        way and as they are sent on (_templated_ring_attention_backward()) */
+/* fp32 tensors of a device's own tokens: gradients of queries, and those of keys and values as they arrive and as they
+   are sent on (_templated_ring_attention_backward()) */
+#define ROUND_TRIP 5
 
 static cm__temporary attention_grad(const cm_footprint *f, const cm_node *n)
 {

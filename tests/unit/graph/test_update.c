@@ -50,8 +50,8 @@ TEST(state_is_like_its_parameter)
     assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_BF16);
 }
 
-/* Megatron-LM's precision-aware optimizer: moments in bf16 beside fp32 master weights; NeMo's: no master weights. Weights
-   in fp32 have none to begin with. */
+/* Megatron-LM's precision-aware optimizer: moments in bf16 beside fp32 master weights; NeMo's: no master weights.
+   Weights in fp32 have none to begin with. */
 TEST(moments_of_16_bits)
 {
     start_over();

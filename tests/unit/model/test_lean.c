@@ -84,7 +84,8 @@ static cm_memory_use tuned(cm_step_options o, int64_t batch)
 static void test_adapters(void **state)
 {
     (void)state;
-    cm_step_options o = {.train = {.loss_kernel = CM_LOSS_KERNEL_PLAIN}}, narrow = {.train = {.tuning = {.narrow = true}}};
+    cm_step_options o = {.train = {.loss_kernel = CM_LOSS_KERNEL_PLAIN}};
+    cm_step_options narrow = {.train = {.tuning = {.narrow = true}}};
     assert_true(!tuned(o, 4).fits);
     o.train.loss_kernel = narrow.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
     cm_memory_use narrow_use = tuned(narrow, 4), wide_use = tuned(o, 4);

@@ -190,8 +190,8 @@ static void test_same_shards(void **state)
     cm_graph_free(step);
 }
 
-/* FSDP's no_sync(): beside the shards of the last micro-batch, whole 16-bit gradients until they are added and divided. They
-   are all alive when backward begins, and none when the update runs. */
+/* FSDP's no_sync(): beside the shards of the last micro-batch, whole 16-bit gradients until they are added and
+   divided. They are all alive when backward begins, and none when the update runs. */
 static void test_no_sync(void **state)
 {
     (void)state;
