@@ -745,7 +745,7 @@ typedef struct cm_memory_use {
     cm_level_use levels[CM_LEVELS_MAX];     /* memories managed by the program, nearest to the cores first */
     int32_t      n_levels;
     bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
-    bool         sure;                      /* false: it fits with a fused loss, and not with PyTorch's plain one */
+    bool         sure;                      /* false: it fits with a fused loss or with 16-bit shards alone */
     double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
     double       most_bytes;                /* the peak with fp32 shards, if it does not fit with these; 0: not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
