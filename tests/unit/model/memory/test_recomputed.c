@@ -162,15 +162,18 @@ static double written(const compiled *c, int32_t node)
     ACTIVATION("[[64,0]," width "]") "," tensors "," ACTIVATION("[]") "],\"ops\":[" OP("t", "[0]", "[2]") ","          \
     OP("mm", "[1,2]", "[3]") "," ops "," OP("mean", "[" last "]", "[" loss "]") "]}"
 
-/* Concatenates a product of 64 rows of 16 numbers, tensor 3, and sums of it with biases: the product can be written to its
-   place, the sums can be computed where they are read. `readers` read the rows, tensor 4. Tensor 5 is of the given shape,
-   6 are square weights for the rows, 7 and 8 are like the rows. */
+#define SUM_OF_ROWS(in, out)                                                                                           \
+    "{\"op\":\"aten::sum\",\"in\":[" in "],\"out\":[" out "],\"attrs\":{\"dim\":[1],\"keepdim\":1}}"
+
+/* Concatenates the sums of 64 rows of 16 numbers, tensor 9, and the rows with biases added to them. A kernel of its own
+   makes the former, and could write them to their place; the others can be computed where they are read. `readers` read
+   the concatenation, tensor 4. Tensor 5 is of the given shape, 6 are square weights, 7 and 8 are like tensor 4. */
 static double bytes_of_concatenation(int parts, const char *shape, const char *readers, const char *last)
 {
-    char   text[8192], tensors[2048] = "", sums[2048] = "", joined[256] = "3", wide[128];
+    char   text[8192], tensors[2048] = "", sums[2048] = "", joined[256] = "9", wide[128];
     size_t at = 0, end = 0, in = 1;
-    int    width = 16 * parts, loss = 7 + 2 * parts;
-    for (int first = 9; first < loss; first += 2) {
+    int    width = 1 + 16 * (parts - 1), loss = 8 + 2 * parts;
+    for (int first = 10; first < loss; first += 2) {
         at += (size_t)snprintf(tensors + at, sizeof tensors - at, FP32("[16]", "parameter") "," ACTIVATION("[[64,0],16]") ",");
         end += (size_t)snprintf(sums + end, sizeof sums - end, OP("add.Tensor", "[3,%d]", "[%d]") ",", first, first + 1);
         in += (size_t)snprintf(joined + in, sizeof joined - in, ",%d", first + 1);
@@ -179,8 +182,8 @@ static double bytes_of_concatenation(int parts, const char *shape, const char *r
     snprintf(text, sizeof text,
              "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":%d,\"outputs\":[%d],\"tensors\":["
              FP32("[16,8]", "parameter") "," FP32("[[64,0],8]", "input") "," ACTIVATION("[8,16]") ","
-             ACTIVATION("[[64,0],16]") ",%s,%s," FP32("[%d,%d]", "parameter") ",%s,%s,%s" ACTIVATION("[]") "],\"ops\":["
-             OP("t", "[0]", "[2]") "," OP("mm", "[1,2]", "[3]") ",%s"
+             ACTIVATION("[[64,0],16]") ",%s,%s," FP32("[%d,%d]", "parameter") ",%s,%s," ACTIVATION("[[64,0],1]") ",%s"
+             ACTIVATION("[]") "],\"ops\":[" OP("t", "[0]", "[2]") "," OP("mm", "[1,2]", "[3]") "," SUM_OF_ROWS("3", "9") ",%s"
              "{\"op\":\"aten::cat\",\"in\":[%s],\"out\":[4],\"attrs\":{\"dim\":1}},%s," OP("mean", "[%s]", "[%d]") "]}",
              loss, loss, wide, shape ? shape : wide, width, width, wide, wide, tensors, sums, joined, readers, last, loss);
     compiled c = compile(text);
@@ -190,19 +193,18 @@ static double bytes_of_concatenation(int parts, const char *shape, const char *r
 }
 
 /* A ReLU computes each number from the part that it belongs to, from up to eight of them; its gradient reads the result.
-   Other concatenations are written, 64 rows of 16 numbers of 4 bytes per part: of nine parts, for a sum of rows, which
-   is no elementwise operator, and if a product reads them beside the ReLU. */
+   Other concatenations are written, 64 rows of 1 + 16 numbers of 4 bytes, or 1 + 8 x 16: of nine parts, for another sum
+   of rows, which is no elementwise operator, and if a product reads them beside the ReLU. */
 static void a_concatenation_inside_a_kernel_is_not_written(void **state)
 {
     (void)state;
     const char *relu = OP("relu", "[4]", "[5]");
     const char *two = OP("relu", "[4]", "[5]") "," OP("linear", "[4,6,-1]", "[7]") "," OP("add.Tensor", "[5,7]", "[8]");
-    const char *sum_of_rows = "{\"op\":\"aten::sum\",\"in\":[4],\"out\":[5],\"attrs\":{\"dim\":[1],\"keepdim\":1}}";
     near(bytes_of_concatenation(2, NULL, relu, "5"), 0, 0);
     near(bytes_of_concatenation(8, NULL, relu, "5"), 0, 0);
-    near(bytes_of_concatenation(9, NULL, relu, "5"), 9 * 64 * 16 * 4, 0);
-    near(bytes_of_concatenation(2, ACTIVATION("[[64,0],1]"), sum_of_rows, "5"), 2 * 64 * 16 * 4, 0);
-    near(bytes_of_concatenation(2, NULL, two, "8"), 2 * 64 * 16 * 4, 0);
+    near(bytes_of_concatenation(9, NULL, relu, "5"), 64 * (1 + 8 * 16) * 4, 0);
+    near(bytes_of_concatenation(2, ACTIVATION("[[64,0],1]"), SUM_OF_ROWS("4", "5"), "5"), 64 * (1 + 16) * 4, 0);
+    near(bytes_of_concatenation(2, NULL, two, "8"), 64 * (1 + 16) * 4, 0);
 }
 
 #define SCATTER(added, sum)                                                                                            \
@@ -290,8 +292,7 @@ static void what_backward_computes_others_from_is_written(void **state)
     compiled c = compile(PRODUCT_AND("4096", "7", "8",
                                      ACTIVATION("[[64,0],1]") "," FP32("[4096]", "parameter") ","
                                      ACTIVATION("[[64,0],4096]") "," ACTIVATION("[[64,0],4096]"),
-                                     "{\"op\":\"aten::sum\",\"in\":[3],\"out\":[4],\"attrs\":{\"dim\":[1],\"keepdim\":1}},"
-                                     OP("add.Tensor", "[4,5]", "[6]") "," OP("exp", "[6]", "[7]")));
+                                     SUM_OF_ROWS("3", "4") "," OP("add.Tensor", "[4,5]", "[6]") "," OP("exp", "[6]", "[7]")));
     int32_t sums = made_by(&c, CM_OP_REDUCE_SUM);
     near(written(&c, sums), 64 * 4, 0);
     assert_int_equal(c.step->nodes[result_of(&c, sums)->dies].phase, CM_BACKWARD);
