@@ -96,7 +96,8 @@ static void passes_and_bytes_of_a_launch(void **state)
     is(timed_on(&moves, "sgd", "fp32", list, &launches), start + numbers * 12 * memory_s * pow(2, 1 / 1.5));
 }
 
-/* Of each of momentum's three functions, and of SGD's only one: a launch has 110 tensors or, with a second list, 64, and 320 blocks of 65,536. */
+/* Of each of momentum's three functions, and of SGD's only one: a launch has 110 tensors or, with a second list, 64, and
+   320 blocks of 65,536. */
 static void launches_of_a_list(void **state)
 {
     static double small[MOST], large[] = {321 * 65536., 1, 0}, exact[] = {160 * 65536., 160 * 65536., 0};
