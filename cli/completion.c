@@ -51,6 +51,7 @@ OBJECTIVES(plan, CM_CHOICE_PLAN)
 WORDS(mode, "training", "inference")
 WORDS(on_off, "on", "off")
 WORDS(schedule, "1f1b", "gpipe")
+WORDS(moments, "fp32", "bf16", "weights")
 WORDS(zero, "0", "1", "2", "3")
 WORDS(offload, "optimizer", "activations", "weights")
 WORDS(sparsity, "2:4")
@@ -98,6 +99,7 @@ static const struct {
     {"--layout", layout_at, FOR_ALL},
     {"--fuse", fuse_at, FOR_ALL},          {"--host-io", on_off_at, FOR_ALL},
     {"--schedule", schedule_at, FOR_ALL},
+    {"--moments", moments_at, FOR_ALL},
     {"--backend", backend_at, FOR_ALL},    {"--suite", suite_at, FOR_ALL},          {"--zero", zero_at, FOR_ALL},
     {"--offload", offload_at, FOR_ALL},    {"--sparsity", sparsity_at, FOR_ALL},
     {"--batch", batch_at, FOR_PREDICT | FOR_EXPLAIN | FOR_RANKING},

@@ -14,6 +14,7 @@ static bool full_recomputation(const command *c, const settings *s)
 static bool stages(const command *c, const settings *s) { return (void)c, plan_of(s)->pp > 1; }
 static bool tensor_parallel(const command *c, const settings *s) { return (void)c, plan_of(s)->tp > 1; }
 static bool expert_parallel(const command *c, const settings *s) { return (void)c, plan_of(s)->ep > 1; }
+static bool divides_gradients(const command *c, const settings *s) { return (void)c, plan_of(s)->zero >= 2; }
 static bool script(const command *c, const settings *s) { return (void)c, s->job_script != NULL; }
 static bool not_scale(const command *c, const settings *s) { return (void)s, c->takes != FOR_SCALE; }
 
@@ -43,6 +44,7 @@ static bool routes_behind(const settings *s) { return plan_of(s)->async_experts;
 static bool asynchronous(const settings *s) { return plan_of(s)->asynchronous; }
 static bool overlapping(const settings *s) { return plan_of(s)->overlap; }
 static bool compressed(const settings *s) { return plan_of(s)->gradient_bits > 0 || plan_of(s)->gradient_part > 0; }
+static bool undivided(const settings *s) { return plan_of(s)->no_sync; }
 static bool sharded(const settings *s) { return plan_of(s)->zero > 0; }
 static bool connected(const settings *s) { return s->cluster != NULL; }
 static bool replicas(const settings *s) { return plan_of(s)->dp > 0; }
@@ -66,6 +68,7 @@ static const struct {
     {asynchronous, planned, "--async needs " SEVERAL},
     {overlapping, planned, "--overlap needs " SEVERAL},
     {compressed, planned, "--compress needs " SEVERAL},
+    {undivided, divides_gradients, "--no-sync is about gradients that ZeRO divides: add --zero 2 or --zero 3"},
     {sharded, planned, "--zero needs " SEVERAL},
     {connected, fabric, "--cluster needs " SEVERAL},
     {replicas, not_scale, "-n gives the numbers of devices: leave out --dp"},

@@ -107,6 +107,20 @@ bool store_sparsity(const option *o, settings *s, void *field, const char *value
     return false;
 }
 
+bool store_moments(const option *o, settings *s, void *field, const char *value)
+{
+    static const char *const names[] = {[CM_MOMENTS_FP32] = "fp32", [CM_MOMENTS_BF16] = "bf16",
+                                        [CM_MOMENTS_WEIGHTS] = "weights"};
+    (void)s;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(value, names[i]) == 0) {
+            *(cm_moments *)field = (cm_moments)i;
+            return true;
+        }
+    say("option %s: unknown type '%s'; there are fp32, bf16 and weights", o->name, value);
+    return false;
+}
+
 bool store_schedule(const option *o, settings *s, void *field, const char *value)
 {
     (void)s;

@@ -225,6 +225,7 @@ typedef struct cm_tuning {
     double      alpha;    /* 0: twice the rank */
     double      dropout;  /* before the adapters */
     bool        wide;     /* adapters in fp32, with casts around them, where the other weights have 16 bits */
+    bool        narrow;   /* adapters in the type of the frozen weights. Neither: cm_step_settle() decides */
     bool        joined;   /* FSDP shards adapters with their layer; false: each by itself, as PEFT wraps them */
     bool        exempt;   /* FSDP does not shard adapters, as those of fused kernels */
     bool        wide_rest; /* norms, embeddings and head in fp32: prepare_model_for_kbit_training() of PEFT */
@@ -239,6 +240,11 @@ typedef struct cm_tuning {
 cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
+
+/* What Megatron-LM's optimizer stores beside weights of 16 bits. bf16: moments in bf16 and fp32 master weights
+   (--exp-avg-dtype and --exp-avg-sq-dtype of its precision-aware optimizer); weights: moments in the type of the
+   weights and no master weights (NeMo's distributed_fused_adam with dtype: bf16). */
+typedef enum cm_moments { CM_MOMENTS_FP32, CM_MOMENTS_BF16, CM_MOMENTS_WEIGHTS } cm_moments;
 
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
@@ -262,6 +268,7 @@ typedef struct cm_train_options {
     /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
     bool         fused_kernels;
     bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
+    cm_moments   moments;
     /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
     bool         narrow_weights;
     /* a Hugging Face model that returns keys and values while it trains: GPT-BigCode's code up to 2025 */
@@ -704,6 +711,7 @@ typedef struct cm_plan {
     int32_t      offload_layers; /* whose activations are: of all stages together, evenly spread; 0: all */
     int64_t      micro_batch, global_batch; /* samples; 0: derived from the other one and the counts */
     int32_t      accumulate; /* micro-batches per update */
+    bool         no_sync;    /* ZeRO 2 and 3 divide gradients after the last of them: FSDP's no_sync() */
     cm_recompute recompute;
     int32_t      recompute_layers; /* of all stages together, as in cm_train_options */
 } cm_plan;
@@ -737,8 +745,9 @@ typedef struct cm_memory_use {
     cm_level_use levels[CM_LEVELS_MAX];     /* memories managed by the program, nearest to the cores first */
     int32_t      n_levels;
     bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
-    bool         sure;                      /* false: it fits with a fused loss, and not with PyTorch's plain one */
+    bool         sure;                      /* false: it fits with a fused loss or with 16-bit shards alone */
     double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
+    double       most_bytes;                /* the peak with fp32 shards, if it does not fit with these; 0: not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
@@ -749,6 +758,8 @@ typedef struct cm_memory_use {
 typedef struct cm_chance {
     double probability, interval_bytes[2];
 } cm_chance;
+
+#define CM_SURE 0.9 /* probability from which the answer is "yes"; "no" below 1 minus it */
 
 /* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
 cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);

@@ -124,6 +124,8 @@ def megatron(row):
     words += ["--ep", str(ep)] if ep > 1 else []
     if row["source"] == "Megatron-Bridge":
         return words + bridge(row)
+    # nemotron_340b.yaml: distributed_fused_adam with dtype: bf16, for which NeMo's megatron_base_model.py stores no master weights
+    words += ["--moments", "weights"] if row["model"] == "Nemotron-340B" else []
     return words + ([] if row["model"] in WIDE_GRADIENTS else ["--grad-reduce-in-bf16"])
 
 
@@ -132,6 +134,7 @@ def bridge(row):
     Performance" (8; adapters of linear_qkv alone: llama3_llm_finetune.py), not under pre-training."""
     release, key = noted(row, "container").split()[0], (row["model"], row["device"].split("-")[0])
     words = ["--grad-reduce-in-bf16"] # src/megatron/bridge/perf_recipes/_common.py: grad_reduce_in_fp32 = False
+    words += ["--moments", "bf16"] if row["model"] == "DeepSeekV3" else [] # use_precision_aware_optimizer of its recipe
     words += ["--software", "2025"] if release <= ALL_TO_ALL.get(key, "") else []
     for begins, ends, modules in (RECOMPUTED[k] for k in (key, (*key, "later")) if k in RECOMPUTED):
         words += ["--recompute", modules] if begins <= release <= ends else []

@@ -54,16 +54,17 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
             recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
             logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-            grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-            use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-            clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
-            lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-            freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-            software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-            loop: Optional[str] = None, generate: Optional[int] = None, fuse: Optional[str] = None,
-            n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-            zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-            micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+            grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
+            fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+            expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+            busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+            attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+            prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+            fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+            dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+            sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
             cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
             expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
             schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
@@ -96,6 +97,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -130,6 +133,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
         link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
@@ -169,19 +174,19 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
         "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cluster": cluster, "--cp": cp, "--ep": ep,
-        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
-        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
-        "--compress": compress, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
-        "--layout": layout, "--sparsity": sparsity, "--dataset": dataset, "--workers": workers, "--host": host,
-        "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops, "--missing": missing,
-        "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
+        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cluster": cluster,
+        "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm,
+        "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap,
+        "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
+        "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
+        "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
 
 
 def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -189,16 +194,17 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
            recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
            logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-           grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-           use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-           clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
-           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
-           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+           grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
+           fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+           expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+           busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+           prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+           runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+           global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
            offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
            what_if: Optional[str] = None) -> Table[Memory]:
@@ -223,6 +229,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -255,6 +263,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
@@ -267,14 +277,14 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
         "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cp": cp, "--ep": ep,
+        "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -282,16 +292,17 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
          logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-         grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-         use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-         clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
-         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
-         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
-         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+         grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
+         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+         prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
+         runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+         dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+         sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+         global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
          offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
          what_if: Optional[str] = None) -> Fit:
@@ -316,6 +327,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -348,6 +361,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
@@ -360,14 +375,14 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
         "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
         "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cp": cp, "--ep": ep,
+        "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -375,15 +390,16 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-          clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
-          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
+          fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
           candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
@@ -408,6 +424,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -436,6 +454,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cp: context-parallel size: devices that divide a sequence's tokens
     ep: expert-parallel size: replicas that divide the experts
     schedule: pipeline schedule: 1f1b (default) or gpipe
@@ -451,15 +471,15 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Batch, "batch", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample,
         "--dim": dim, "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate, "--cp": cp,
-        "--ep": ep, "--schedule": schedule, "--offload": offload, "--objective": objective,
-        "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--no-sync": no_sync, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
@@ -467,7 +487,7 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
@@ -508,6 +528,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -577,7 +599,7 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
     return ranking("rank", model, {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
@@ -599,21 +621,21 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
           recompute: Optional[str] = None, reentrant: Optional[bool] = None, loss_kernel: Optional[str] = None,
           logits: Optional[str] = None, train_metrics: Optional[int] = None, fused_kernels: Optional[bool] = None,
-          grad_reduce_in_bf16: Optional[bool] = None, fp8_param_gather: Optional[bool] = None,
-          use_cache: Optional[bool] = None, expandable_segments: Optional[bool] = None,
-          clip_gradients: Optional[bool] = None, busy_thread: Optional[bool] = None,
-          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
-          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
-          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
-          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, expert_imbalance: Optional[float] = None,
-          sync_batchnorm: Optional[int] = None, schedule: Optional[str] = None, async_tp: Optional[bool] = None,
-          async_ep: Optional[bool] = None, overlap: Optional[bool] = None, async_: Optional[bool] = None,
-          compress: Optional[Union[float, str]] = None, offload: Optional[Union[str, Sequence[str]]] = None,
-          what_if: Optional[str] = None) -> Scale:
+          grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
+          fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
+          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
+          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
+          runtime: Optional[str] = None, n: Optional[Sequence[int]] = None, tp: Optional[int] = None,
+          pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
+          interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          no_sync: Optional[bool] = None, cluster: Optional[str] = None, cp: Optional[int] = None,
+          ep: Optional[int] = None, expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+          schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
+          overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
+          offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
     """Predict how training scales over several devices, and where efficiency is lost.
 
     batch: samples per replica (default 1); see also --global-batch
@@ -635,6 +657,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -663,6 +687,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
         link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
@@ -686,13 +712,13 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--tokens-per-sample": tokens_per_sample, "--dim": dim, "--precision": precision, "--optimizer": optimizer,
         "--loss": loss, "--recompute": recompute, "--reentrant": reentrant, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
         "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
         "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
 
@@ -702,7 +728,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          precision: Optional[str] = None, optimizer: Optional[str] = None, loss: Optional[str] = None,
          loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-         fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+         moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
@@ -728,6 +754,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -767,7 +795,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
     return one(Plan, "plan", model, (device,), {"--seq": seq, "--tokens-per-sample": tokens_per_sample, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--loss-kernel": loss_kernel,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
-        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--fp8-param-gather": fp8_param_gather,
+        "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
@@ -781,7 +809,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             loss: Optional[str] = None, recompute: Optional[str] = None, reentrant: Optional[bool] = None,
             loss_kernel: Optional[str] = None, logits: Optional[str] = None, train_metrics: Optional[int] = None,
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
-            fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
+            moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
             expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
             busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
@@ -789,12 +817,13 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
             dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
             sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-            global_batch: Optional[int] = None, accumulate: Optional[int] = None, cluster: Optional[str] = None,
-            cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-            offload: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[str] = None,
-            cuda_graphs: Optional[bool] = None, layout: Optional[str] = None, dataset: Optional[str] = None,
-            workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
-            versus: Optional[str] = None, full: Optional[bool] = None, what_if: Optional[str] = None) -> Explanation:
+            global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
+            cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+            schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+            runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
+            dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
+            host_io: Optional[Union[bool, str]] = None, versus: Optional[str] = None, full: Optional[bool] = None,
+            what_if: Optional[str] = None) -> Explanation:
     """Explain where the time of a step goes: operators on the roofline, or beside another device.
 
     batch: samples per step (default auto: the smallest within 2 % of the highest throughput, as 'batch' chooses)
@@ -814,6 +843,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         micro-batch: 2 for llm-foundry (default 0)
     fused_kernels: eager PyTorch with fused kernels for norms and rotary positions, as Liger and Unsloth have them
     grad_reduce_in_bf16: with --runtime megatron: its gradient buffer in bf16 instead of fp32
+    moments: with --runtime megatron: type of the optimizer's moments: fp32 (default), bf16, or weights: that of the
+        weights, which have no fp32 copy
     fp8_param_gather: with --runtime megatron --precision fp8: weights of 8-bit products are stored in 8 bits alone
     use_cache: the model returns the keys and values of its layers while it trains, which stay until the loss is known
     expandable_segments: memory of PyTorch with PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: less is lost to
@@ -843,6 +874,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     micro_batch: samples on a device at a time
     global_batch: samples per update over all devices
     accumulate: micro-batches per update
+    no_sync: with --accumulate and --zero 2 or 3: gradients are divided in the last micro-batch alone, as in FSDP's
+        no_sync(), which accelerate uses
     cluster: interconnect: an id, the file of a profile, or node=8,net=800Gb (devices and network bit/s per node;
         link=25GB: bytes/s of a device inside it)
     cp: context-parallel size: devices that divide a sequence's tokens
@@ -867,17 +900,17 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     return one(Explanation, "explain", model, (device,), {"--batch": batch, "--seq": seq, "--dim": dim,
         "--precision": precision, "--optimizer": optimizer, "--loss": loss, "--recompute": recompute,
         "--reentrant": reentrant, "--loss-kernel": loss_kernel, "--logits": logits, "--train-metrics": train_metrics,
-        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16,
+        "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
         "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
         "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
         "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
         "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout, "--dataset": dataset,
-        "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus, "--full": full,
-        "--what-if": what_if})
+        "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
+        "--full": full, "--what-if": what_if})
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,

@@ -239,6 +239,7 @@ struct cm_graph {
     bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
     bool        narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (cm_train_options) */
     bool        narrow_weights;   /* its weights of 8-bit products have no 16-bit copy (the same) */
+    cm_moments  moments;          /* of its optimizer (the same) */
     bool        returns_cache; /* keys and values stay until the loss is known (cm_train_options.use_cache) */
     bool        expandable_segments; /* of PyTorch's allocator (the same) */
     bool        clips_gradients, busy_thread; /* cm_train_options */

@@ -58,6 +58,6 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b)
            a->gradient_part == b->gradient_part && a->overlap == b->overlap && a->async_experts == b->async_experts &&
            a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
            a->offload_weights == b->offload_weights && a->offload_layers == b->offload_layers &&
-           a->recompute == b->recompute &&
+           a->recompute == b->recompute && a->no_sync == b->no_sync &&
            a->recompute_layers == b->recompute_layers;
 }

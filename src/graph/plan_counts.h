@@ -49,6 +49,15 @@ static inline bool cm__gradients_wait(const cm_plan *plan, cm_runtime runtime)
     return plan->pp > 1 && plan->accumulate > 1 && cm__is_pytorch(runtime);
 }
 
+/* FSDP's no_sync(), in which accelerate runs all micro-batches of an update but the last: each unit's gradients stay
+   whole until its last backward pass, in the type that it computes in (torch/distributed/fsdp/_runtime_utils.py,
+   _post_backward_hook(): without _sync_gradients it returns before they are reduced). */
+static inline bool cm__gradients_pile(const cm_plan *plan, cm_runtime runtime)
+{
+    bool shards = plan->zero >= 2 && cm__replicas(plan) > 1;
+    return plan->no_sync && plan->accumulate > 1 && plan->pp == 1 && shards && cm__is_pytorch(runtime);
+}
+
 /* Fail, with values that are possible, if the plan does not divide the model: heads by tp, tokens by cp, experts by
    ep (plan_divisors.c). */
 void cm__plan_check(cm__ctx *ctx, const cm_graph *g, const cm_plan *plan);

@@ -24,6 +24,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->fused_kernels = o->fused_kernels;
     step->narrow_gradients = o->narrow_gradients;
     step->narrow_weights = o->narrow_weights;
+    step->moments = o->moments;
     step->returns_cache = o->use_cache && !o->inference;
     step->expandable_segments = o->expandable_segments;
     step->clips_gradients = o->clip_gradients && !o->inference;

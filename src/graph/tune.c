@@ -7,8 +7,9 @@
  *
  * LoRA (arXiv:2106.09685) as the PEFT library runs it: y = W x + (alpha / r) B A dropout(x), with A [r, in] and
  * B [out, r]. Frozen weights are stored in 16 bits, as the models are loaded; adapters follow the precision: fp32 under
- * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them. rest=fp32
- * stores the other frozen weights (norms, embeddings, head) in fp32.
+ * autocast, 16 bits without. dtype=fp32 stores them in fp32 without autocast too, and casts around them;
+ * dtype=weights stores them as the frozen weights are. rest=fp32 stores the other frozen weights (norms, embeddings,
+ * head) in fp32.
  */
 #include "graph/tune.h"
 
@@ -101,7 +102,7 @@ static int32_t adapter_weight(cm__tune *t, const char *name, const char *which, 
 {
     int32_t w = cm__parameter(t->out, cm__format(t->out->ctx, "%s.lora_%s.weight", name, which), 2,
                               (int64_t[]){rows, columns});
-    if (t->o->wide) cm__t(t->out, w)->stored = CM__STORED_WIDE;
+    if (t->o->wide || t->o->narrow) cm__t(t->out, w)->stored = t->o->wide ? CM__STORED_WIDE : CM__STORED_NARROW;
     return w;
 }
 
@@ -222,9 +223,15 @@ static bool set_lora(cm_tuning *t, cm__span key, cm__span value)
         t->exempt = cm__span_is(value, "exempt");
         return t->joined || t->exempt || cm__span_is(value, "adapter");
     }
-    if (cm__span_is(key, "dtype")) t->wide = wide;
-    if (cm__span_is(key, "rest")) t->wide_rest = wide;
-    if (cm__span_is(key, "dtype") || cm__span_is(key, "rest")) return wide || cm__span_is(value, "auto");
+    if (cm__span_is(key, "dtype")) {
+        t->wide = wide;
+        t->narrow = cm__span_is(value, "weights");
+        return wide || t->narrow || cm__span_is(value, "auto");
+    }
+    if (cm__span_is(key, "rest")) {
+        t->wide_rest = wide;
+        return wide || cm__span_is(value, "auto");
+    }
     bool  saved = cm__span_is(key, "save");
     char *names = saved ? t->save : t->targets; /* of the same size */
     if ((!saved && !cm__span_is(key, "targets")) || !value.length || value.length >= sizeof t->targets) return false;
@@ -241,7 +248,7 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag)
         cm__span key = {p, equals}, value = {p + equals + 1, equals < length ? length - equals - 1 : 0};
         if (equals >= length || !set_lora(&t, key, value))
             return cm__diag_set(diag, CM_ERR_ARGUMENT, "'%.*s' is none of r=N, alpha=X, targets=NAMES, dropout=X, "
-                                "dtype=auto|fp32, rest=auto|fp32, fsdp=adapter|layer|exempt, save=NAMES",
+                                "dtype=auto|fp32|weights, rest=auto|fp32, fsdp=adapter|layer|exempt, save=NAMES",
                                 (int)(length > 64 ? 64 : length), p);
         p += length + (p[length] == ',');
     }

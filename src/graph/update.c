@@ -28,17 +28,25 @@ static int32_t narrow_state(cm_graph *step, const cm_tensor *p, const char *name
     return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, CM_UINT8, 1, &size);
 }
 
-/* bitsandbytes keeps states in 32 bits whatever the weights' type, unless they have 8. */
-static int32_t state_of(cm_graph *step, const cm_tensor *p, const char *name, cm_optimizer optimizer, bool beside)
+/* Beside master weights states are fp32, unless moments are asked for in 16 bits. bitsandbytes keeps states in 32 bits
+   whatever the weights' type, unless they have 8. */
+static cm_dtype type_of(const cm_graph *step, const cm_tensor *p, cm_optimizer optimizer, bool beside, bool moment)
 {
-    bool narrow = is_8bit(optimizer) && cm_tensor_elements(p).c[0] >= LEAST_8BIT;
-    bool wide = beside || optimizer >= CM_OPTIMIZER_ADAMW_8BIT;
-    if (narrow) return narrow_state(step, p, name);
-    return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE, wide ? CM_FP32 : p->dtype, p->rank,
-                    p->dims);
+    if (beside && step->moments == CM_MOMENTS_WEIGHTS) return p->dtype;
+    if (beside && moment && step->moments == CM_MOMENTS_BF16) return CM_BF16;
+    return beside || optimizer >= CM_OPTIMIZER_ADAMW_8BIT ? CM_FP32 : p->dtype;
 }
 
-/* With master weights the state is fp32 and includes an fp32 copy of the weights. */
+static int32_t state_of(cm_graph *step, const cm_tensor *p, const char *name, cm_optimizer optimizer, bool beside,
+                        bool moment)
+{
+    bool narrow = moment && is_8bit(optimizer) && cm_tensor_elements(p).c[0] >= LEAST_8BIT;
+    if (narrow) return narrow_state(step, p, name);
+    return cm__leaf(step, cm__text_join(step->ctx, p->name, name), CM_ROLE_STATE,
+                    type_of(step, p, optimizer, beside, moment), p->rank, p->dims);
+}
+
+/* With master weights the state includes an fp32 copy of the weights. */
 void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm_optimizer optimizer, bool master)
 {
     static const char *const state_names[] = {".state1", ".state2", ".master"};
@@ -50,9 +58,10 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         inputs[count++] = gradient[t];
         cm__t(step, gradient[t])->role = CM_ROLE_PARAMETER_GRADIENT;
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
+        bool copied = beside && step->moments != CM_MOMENTS_WEIGHTS;
         for (int32_t s = 0; s < 3; s++) {
-            if (!(s < 2 ? s < states_per_parameter[optimizer] : beside)) continue;
-            inputs[count] = state_of(step, p, state_names[s], s < 2 ? optimizer : CM_OPTIMIZER_ADAMW, beside);
+            if (!(s < 2 ? s < states_per_parameter[optimizer] : copied)) continue;
+            inputs[count] = state_of(step, p, state_names[s], optimizer, beside, s < 2);
             cm__t(step, inputs[count++])->master = s == 2;
             p = cm__t(step, t); /* leaves may have moved */
         }

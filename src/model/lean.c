@@ -20,7 +20,7 @@ static void take_trainer(cm_train_options *train, const cm_plan *plan)
 {
     bool quantized = train->tuning.quantize != CM_QUANTIZE_NONE, sharded = plan->zero == 3 && plan->dp > 1;
     train->loss_kernel = CM_LOSS_KERNEL_CHUNKED;
-    train->tuning.wide |= !quantized;
+    train->tuning.wide |= !quantized && !train->tuning.narrow;
     train->whole_layers |= quantized && sharded && train->recompute == CM_RECOMPUTE_FULL;
 }
 

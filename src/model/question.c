@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/by_length.h"
+#include "model/masters.h"
 #include "model/memory/batch.h"
 #include "model/parallel/iteration.h"
 #include "model/predict_plan.h"
@@ -33,6 +34,7 @@ struct cm_step {
     bool             divides;   /* the device divides batches itself */
     cm_predictor    *predictor; /* created on first use */
     cm__lean         lean;
+    cm__masters      masters;
     /* the last times that were found: the batch that is chosen is asked for again */
     struct {
         int64_t            batch;
@@ -57,6 +59,7 @@ static void free_parts(void *step)
     cm_step *s = step;
     cm_predictor_free(s->predictor);
     cm__lean_free(&s->lean);
+    cm__masters_free(&s->masters);
     cm_footprint_free(s->footprint);
     for (int i = 0; i < 2; i++) cm_graph_free(s->loaded[i]);
 }
@@ -252,6 +255,8 @@ static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use 
                                 : cm__footprint_use(s->footprint, at_once, use, diag);
     if (!status && !use->fits && (how == QUICKLY || how == EXACTLY))
         status = cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
+    else if (!status && use->fits && how == EXACTLY)
+        status = cm__masters_use(&s->masters, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
     use->devices = plan->tp * plan->cp * plan->pp;
     return status;

@@ -34,6 +34,19 @@ static void settle_sharding(cm_step_options *o)
     if (cm__is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
 }
 
+#define WIDE_SINCE 2024 /* PEFT 0.12, July 2024: its pull request 1706 */
+
+/* PEFT makes adapters of a model in 16 bits fp32 (autocast_adapter_dtype of get_peft_model(), true by default). Beside
+   quantised weights TRL's trainer makes them 16-bit again (see lean.c). */
+static void settle_adapters(cm_step_options *o)
+{
+    cm_tuning   *t = &o->train.tuning;
+    cm_precision p = o->train.precision;
+    bool         recent = !o->train.software || o->train.software >= WIDE_SINCE;
+    if (t->rank > 0 && !t->narrow && !t->quantize && recent && cm__is_pytorch(o->runtime))
+        t->wide |= p == CM_PRECISION_BF16 || p == CM_PRECISION_FP16;
+}
+
 static void settle_recompute(cm_step_options *o)
 {
     if (o->plan.recompute > o->train.recompute) {
@@ -65,6 +78,9 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.narrow_gradients && o->runtime != CM_RUNTIME_MEGATRON)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the "
                             "runtime is %s", cm_runtime_name(o->runtime));
+    if (o->train.moments && !megatron)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--moments is about megatron's optimizers; the runtime is %s",
+                            cm_runtime_name(o->runtime));
     if (o->train.recompute_modules && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--recompute of single modules is megatron's; the runtime is %s",
                             cm_runtime_name(o->runtime));
@@ -123,6 +139,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
         o->load.fuse = eager ? CM_FUSE_EAGER : CM_FUSE_NORMS;
     if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
     settle_sharding(o);
+    settle_adapters(o);
     settle_recompute(o);
     o->train.traced_backward = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_COMPILE;
     return CM_OK;

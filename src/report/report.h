@@ -293,7 +293,6 @@ typedef struct cm__curve_point {
 #define CM__ALIVE_SHOWN 8
 #define CM__CURVE_POINTS 24
 #define CM__REMEDIES 12
-#define CM__SURE 0.9          /* probability from which the answer is "yes"; "no" below 1 minus it */
 #define CM__BATCH_TRIED 65536 /* largest micro-batch that `fits` tries */
 
 typedef struct cm__memory_report {

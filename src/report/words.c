@@ -139,8 +139,14 @@ const char *cm__fits_word(bool fits, bool sure) { return !fits ? "no" : sure ? "
 const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *u)
 {
     char peak[32], least[32];
-    if (!u->fits || u->sure) return NULL;
     cm__binary(peak, sizeof peak, u->peak_bytes);
+    if (u->most_bytes > 0)
+        return cm__format(ctx,
+                          "it may not fit: the peak is %sB with 16-bit weights and %sB with the fp32 ones that "
+                          "accelerate and DeepSpeed keep; --precision amp-bf16 or amp-fp16 says that the script has "
+                          "them",
+                          peak, cm__binary(least, sizeof least, u->most_bytes));
+    if (!u->fits || u->sure) return NULL;
     return cm__format(ctx,
                       "it may not fit: the peak is %sB with PyTorch's plain cross-entropy and %sB with a fused one; "
                       "--loss-kernel says which one the script has",

@@ -50,7 +50,7 @@ class Case:
         words = ["--batch", str(self.batch), "--seq", str(self.seq), "--precision", self.precision, "--optimizer", "adamw"]
         if self.method != "full":
             lora = f"r={self.rank},targets={self.targets}" + (f",dropout={self.dropout}" if self.dropout else "")
-            words += ["--lora", lora + (",dtype=fp32" if self.wide else "")]
+            words += ["--lora", lora + (",dtype=fp32" if self.wide else ",dtype=weights" if self.precision == "bf16" else "")]
         if self.method == "qlora":
             words += ["--quantize", "nf4"]
         return words + (["--recompute", "full"] if self.recompute else [])

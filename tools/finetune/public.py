@@ -73,7 +73,8 @@ def adapter_of(row):
     fused = "fused lora" in row["kernels"]
     # PEFT before 0.12 makes adapters in the type of the weights; DeepSpeed trains fp32 copies of them (Qwen, 4 bits)
     old = row["source"].endswith(("litgpt", "/Qwen", "ms-swift")) and precision_of(row) != "fp16"
-    wide = ",dtype=fp32" if not old and not (fused and precision_of(row).startswith("amp")) else ""
+    amp = precision_of(row).startswith("amp")
+    wide = ",dtype=fp32" if not old and not (fused and amp) else "" if amp else ",dtype=weights"
     prepared = "baseline-peft-bnb" in row["notes"] and int(row["n_devices"]) == 1
     # fused adapters are exempt from FSDP's wrapping policy, which makes each trained module a unit (peft.utils.other)
     joined = ",fsdp=exempt" if fused else ""
@@ -198,6 +199,9 @@ def words_of(row):
     words += ["--fused-kernels"] if "rope" in row["kernels"] else []
     batch, accumulated = row["batch_per_device"], accumulated_of(row)
     repeated = ["--accumulate", str(accumulated)] if accumulated > 1 else []
+    # transformers' trainer runs all micro-batches but the last in accelerate's no_sync(), which is FSDP's
+    if repeated and devices > 1 and not row["source"].endswith("litgpt"):
+        repeated.append("--no-sync")
     if devices == 1:
         return words + (["--micro-batch", batch, *repeated] if repeated else ["--batch", batch])
     ep = row["parallel"].split("ep=")[1] if "ep=" in row["parallel"] else ""
@@ -208,7 +212,7 @@ def words_of(row):
 def of_time(row, words):
     """DeepSpeed computes with 16-bit copies of the adapters (module.half()); what it stores is as much as fp32 adapters are: 2 bytes
     each of copy and gradient, 4 of the trained one and 8 of states."""
-    return [w.replace(",dtype=fp32", "") for w in words] if precision_of(row) == "fp16" else words
+    return [w.replace(",dtype=fp32", ",dtype=weights") for w in words] if precision_of(row) == "fp16" else words
 
 
 def model_of(row):

@@ -65,6 +65,13 @@ cm_poly cm__fusing_newly_read(cm__fusing *fusing, int32_t tensor, cm_poly part, 
 /* What a kernel reads to compute a tensor, or a view of it, that is not written. */
 cm_poly cm__fusing_read_inlined(cm__fusing *fusing, int32_t tensor, int32_t kernel);
 
+/* joined.c: whether a node reads places of its first input that an index names. */
+bool cm__looks_up(const cm_node *node);
+/* Whether the kernel of a node concatenates something after it. */
+bool cm__fusing_is_joined(const cm__fusing *fusing, int32_t node);
+/* Bytes of a copy that take the time of a kernel's look-ups that are parts of a concatenation. */
+cm_poly cm__fusing_joined_lookups(const cm__fusing *fusing, int32_t kernel);
+
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
 

@@ -111,15 +111,10 @@ cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
     return cm__poly_at(&view, 1) < cm__poly_at(&base, 1) ? view : base;
 }
 
-static bool looks_up(const cm_node *n)
-{
-    return n->op == CM_OP_GATHER || n->op == CM_OP_GATHER_ELEMENTS || n->op == CM_OP_INDEX;
-}
-
 /* A look-up reads the rows that it wants, if they are less than the table. */
 static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
 {
-    if (input || !looks_up(n)) return false;
+    if (input || !cm__looks_up(n)) return false;
     cm_poly table = cm_tensor_bytes(cm__t(g, n->inputs[0])), rows = cm_tensor_bytes(cm__t(g, n->outputs[0]));
     return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
 }
@@ -127,7 +122,7 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
 /* Rows that a look-up reads more than once come from the cache the other times, as operands of repeated.c do. */
 static cm_poly looked_up_again(const cm_graph *g, const cm_node *n, int32_t k)
 {
-    if (k || !looks_up(n)) return cm__poly_const(0);
+    if (k || !cm__looks_up(n)) return cm__poly_const(0);
     cm_poly rows = cm_tensor_elements(cm__t(g, n->outputs[0])), table = cm_tensor_elements(cm__t(g, n->inputs[0]));
     cm_poly again = cm__poly_add(rows, cm__poly_scale(table, -1));
     return cm__poly_at(&again, 1) > 0 ? cm__poly_scale(again, cm__time_factors.cached_read) : cm__poly_const(0);
@@ -171,7 +166,8 @@ static cm_poly bytes_read(cm__fusing *f, int32_t node)
         if ((n->op == CM_OP_POOL_GRAD && k == 1) || needs_shape(f, n, k)) continue; /* only the image's shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
         bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
-        if (f->d->runtime == CM_RUNTIME_TORCH_COMPILE) bytes = cm__poly_add(bytes, looked_up_again(f->d->g, n, k));
+        if (f->d->runtime == CM_RUNTIME_TORCH_COMPILE && !cm__fusing_is_joined(f, node))
+            bytes = cm__poly_add(bytes, looked_up_again(f->d->g, n, k));
     }
     return bytes;
 }
@@ -491,6 +487,7 @@ void cm__fusing_add_traffic(cm__fusing *f)
                     !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
         if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
+        if (generated) f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__fusing_joined_lookups(f, kernel));
         if (generated) f->bytes[kernel] = cm__fusing_with_arithmetic(f->bytes[kernel], cm__fusing_repeated(f, kernel), false);
     }
     add_zeros(f);

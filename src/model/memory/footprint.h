@@ -62,7 +62,7 @@ typedef struct cm__units {
 } cm__units;
 cm__units cm__units_of(cm__ctx *ctx, const cm_graph *g);
 
-#define CM__BUFFERS_MAX 2 /* pieces that cm__shard() adds */
+#define CM__BUFFERS_MAX 2 /* pieces that cm__shard() adds, but whole gradients */
 
 /* Fraction of the memory that steps cannot use, for profiles that do not say how much the driver and the framework
    reserve (`outside`). */

@@ -111,7 +111,8 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_unset(f->ctx, (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX, sizeof *f->pieces);
+    f->pieces = cm__alloc_unset(f->ctx, 2 * (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX,
+                                sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
         piece_of[t] = -1;
@@ -356,7 +357,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     f->units = like->units;
     f->split = like->split;
     f->n_pieces = f->n_whole = like->n_whole;
-    size_t most = (size_t)f->n_whole + (size_t)cm__retained_most(f) + CM__BUFFERS_MAX;
+    size_t most = 2 * (size_t)f->n_whole + (size_t)cm__retained_most(f) + CM__BUFFERS_MAX;
     f->pieces = cm__alloc_unset(f->ctx, most, sizeof *f->pieces);
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
 }

@@ -125,6 +125,14 @@ static double fsdp_factor(const cm_footprint *f, const cm_tensor *x)
     return gathered && f->options.plan.zero == 3 ? 0 : 1;
 }
 
+/* The fraction of a parameter that one of its replicas has. */
+static double undivided(const cm_plan *p, const cm_tensor *x)
+{
+    bool expert = p->ep > 1 && of_experts(x);
+    bool whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
+    return 1.0 / (expert ? p->ep : 1) / (whole ? 1 : p->tp);
+}
+
 static double share(const stage *s, const cm__piece *x)
 {
     const cm_plan *p = &s->f->options.plan;
@@ -137,8 +145,7 @@ static double share(const stage *s, const cm__piece *x)
     if (!shared_from[role]) return 1;
     const cm_tensor *t = cm__t(s->f->step, x->tensor);
     bool   expert = p->ep > 1 && of_experts(t);
-    bool   whole = expert && cm__whole_experts(p); /* tensor-parallel devices are replicas of whole experts */
-    double here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] / (expert ? p->ep : 1) / (whole ? 1 : p->tp);
+    double here = fsdp_factor(s->f, t) * s->parameters[of_experts(t)] * undivided(p, t);
     /* replicas divide a tied weight's gradient when all of its parts have been added up, at the end of backward */
     bool   waits = role == CM_ROLE_PARAMETER_GRADIENT && (tied || cm__gradients_wait(p, s->f->options.runtime));
     bool   shared = p->zero >= shared_from[role] && !waits;
@@ -201,6 +208,22 @@ static void add_buckets(cm_footprint *f)
     int32_t first = first_gradient(f), last = last_of_backward(f->step);
     if (p->zero == 3) add_buffer(f, f->units.gathered_bytes / p->tp, 0, last);
     add_buffer(f, 2 * f->units.gradient_bytes / p->tp, first, last);
+}
+
+/* Whole gradients of the micro-batches before the last one, until the last one's are added and divided. Those of
+   experts that no other device has are not divided. */
+static void add_undivided(cm_footprint *f)
+{
+    const cm_plan *p = &f->options.plan;
+    for (int32_t i = 0; i < f->n_whole; i++) {
+        const cm__piece *x = &f->whole[i];
+        const cm_tensor *t = cm__t(f->step, x->tensor);
+        if (t->role != CM_ROLE_PARAMETER_GRADIENT || x->born < 0) continue;
+        bool    alone = p->ep > 1 && of_experts(t) && cm__expert_replicas(p) == 1;
+        cm_poly bytes = cm__poly_scale(x->bytes, undivided(p, t));
+        if (alone) f->pieces[i].born = -1, f->pieces[i].dies = f->n_nodes;
+        else f->pieces[f->n_pieces++] = (cm__piece){bytes, x->tensor, 0, x->born, CM_CATEGORY_GRADIENTS};
+    }
 }
 
 /* ---- all pieces -------------------------------------------------------------------------------------------------- */
@@ -269,7 +292,8 @@ bool cm__same_shards(const cm_plan *a, const cm_plan *b)
 void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
-    if (p->accumulate > 1 || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
+    bool piles = cm__gradients_pile(p, f->options.runtime);
+    if ((p->accumulate > 1 && !piles) || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
     bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
     if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);
@@ -278,4 +302,5 @@ void cm__shard(cm_footprint *f)
     take_stage(scratch, f, split);
     cm__scratch_free(scratch);
     add_buckets(f);
+    if (piles) add_undivided(f);
 }

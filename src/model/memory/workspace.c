@@ -47,6 +47,40 @@ static cm__temporary softmax_grad(const cm_footprint *f, const cm_node *n)
     return forward && forward->op == CM_OP_SOFTMAX ? bytes_in(f, n, 0) : nothing;
 }
 
+/* Context parallelism in PyTorch gathers keys and values of a sequence from all devices for each attention, forward and
+   again backward: the buffer lives until the attention ends (torch/distributed/tensor/experimental/_context_parallel,
+   _AllGatherRotater, the default; models repeat shared keys and values before). */
+static cm_poly gathered_keys(const cm_footprint *f, const cm_node *forward)
+{
+    const cm_plan   *p = &f->options.plan;
+    const cm_tensor *q = cm__in(f->step, forward, 0);
+    return cm__poly_scale(cm_tensor_bytes(q), 2.0 / p->tp);
+}
+
+static bool shares_tokens(const cm_footprint *f)
+{
+    return f->options.plan.cp > 1 && cm__is_pytorch(f->options.runtime);
+}
+
+static cm__temporary attention(const cm_footprint *f, const cm_node *n)
+{
+    return shares_tokens(f) ? (cm__temporary){.bytes = gathered_keys(f, n)} : nothing;
+}
+
+/* fp32 tensors of a device's own tokens: gradients of queries, and those of keys and values as they arrive and as they
+   are sent on (_templated_ring_attention_backward()) */
+#define ROUND_TRIP 5
+
+static cm__temporary attention_grad(const cm_footprint *f, const cm_node *n)
+{
+    const cm_plan *p = &f->options.plan;
+    const cm_node *forward = n->source >= 0 ? &f->step->nodes[n->source] : NULL;
+    if (!shares_tokens(f) || !forward || forward->op != CM_OP_ATTENTION) return nothing;
+    cm_poly numbers = cm_tensor_elements(cm__in(f->step, forward, 0));
+    cm_poly turning = cm__poly_scale(numbers, (double)(ROUND_TRIP * sizeof(float)) / p->tp / p->cp);
+    return (cm__temporary){.bytes = cm__poly_add(gathered_keys(f, forward), turning)};
+}
+
 /* Multi-tensor Adam computes the square roots of all second moments at once. */
 static cm__temporary update(const cm_footprint *f, const cm_node *n)
 {

@@ -252,7 +252,7 @@ static void add_gradients(cm__iteration *it, const cm__stages *st, const cm__wai
         if (p->zero && p->overlap) it->hidden_s += renewed_behind(st, w);
         return;
     }
-    it->data_s = p->accumulate * (w->scatter_s + 2 * w->gather_s);
+    it->data_s = (p->no_sync ? 1 : p->accumulate) * w->scatter_s + p->accumulate * 2 * w->gather_s;
     it->hidden_s = fmin(it->data_s * (1 - 1 / fmax(1, st->parts)), p->accumulate * st->longest_s);
     it->data_s += p->accumulate * w->again_s;
 }

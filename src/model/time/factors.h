@@ -39,7 +39,7 @@ typedef struct cm__factors {
     /* dispatch/scaled.c */
     double scaled_cast_bytes, joined_cast_bytes, largest_bytes, plain_cast_bytes, transposed_cast_bytes, apart_largest_bytes;
     double run_read, run_write, run_write_share; /* bytes per run of a copy with gaps: dispatch/walk.c */
-    double access_bytes, cached_read, pool_read, pool_gradient, pool_gradient_nchw, atomic_add, atomic_add_lanes, atomic_add_share,
+    double access_bytes, cached_read, single_load, pool_read, pool_gradient, pool_gradient_nchw, atomic_add, atomic_add_lanes, atomic_add_share,
         atomic_add_nhwc, atomic_add_contended, atomic_add_equal; /* bytes: dispatch/traffic.c */
     double function_flop, random_number, contended_bf16, contended_bf16_each; /* likewise */
     double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */

@@ -309,7 +309,7 @@ cm_status cm__fits_report_new(const cm__memory_request *asked, cm__memory_report
     r->batch = asked->graph.batch ? asked->graph.batch : least_batch(r);
     memory_at(r);
     r->largest = largest_micro_batch(r);
-    if (r->use.fits && r->chance.probability < CM__SURE) find_remedies(r);
+    if (r->use.fits && r->chance.probability < CM_SURE) find_remedies(r);
     order_remedies(r);
     r->ctx->diag = NULL;
     *report = r;

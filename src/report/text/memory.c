@@ -172,7 +172,7 @@ void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 const char *cm__fits_answer(const cm__memory_report *r)
 {
     double p = r->chance.probability;
-    return p >= CM__SURE ? "yes" : p <= 1 - CM__SURE ? "no" : "unsure";
+    return p >= CM_SURE ? "yes" : p <= 1 - CM_SURE ? "no" : "unsure";
 }
 
 static void ways_to_fit(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
@@ -200,7 +200,7 @@ void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
             bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]), (long long)r->largest);
     if (r->asked.loop.kind) putc('\n', out), cm__print_loop(ctx, &r->loop, false, out);
     levels(ctx, r, out);
-    if (r->chance.probability < CM__SURE) ways_to_fit(ctx, r, out);
+    if (r->chance.probability < CM_SURE) ways_to_fit(ctx, r, out);
 }
 
 /* ---- choice of a batch size ------------------------------------------------------------------------------------- */

@@ -59,6 +59,9 @@ TEST(types_of_adapters_and_weights)
     for (int32_t t = 0; t < step->n_tensors; t++)
         wide += cm__t(step, t)->role == CM_ROLE_PARAMETER && cm__t(step, t)->dtype == CM_FP32;
     assert_int_equal(wide, 4);
+    tune(CM_PRECISION_AMP_BF16, (cm_tuning){.rank = 2, .narrow = true});
+    for (int32_t t = 0; t < step->n_tensors; t++)
+        if (cm__t(step, t)->role == CM_ROLE_PARAMETER) assert_int_equal(cm__t(step, t)->dtype, CM_BF16);
 }
 
 TEST(dropout_before_the_adapter)
@@ -86,6 +89,8 @@ TEST(option_is_read)
     assert_true(t.alpha == 32 && t.dropout == 0.05 && t.wide && t.wide_rest);
     assert_string_equal(t.targets, "q_proj+v_proj");
     assert_int_equal(t.quantize, CM_QUANTIZE_NF4); /* an option of its own */
+    assert_int_equal(cm_lora_parse("r=16,dtype=weights", &t, NULL), CM_OK);
+    assert_true(t.narrow && !t.wide && !t.wide_rest);
     static const char *const wrong[] = {"", "alpha=2", "r=0", "r=x", "r=4,alpha=-1", "r=4,dropout=1", "r=4,dtype=fp64",
                                         "r=4,targets=", "r=4,bias=1", "r"};
     for (size_t i = 0; i < COUNT(wrong); i++) {

@@ -50,6 +50,32 @@ TEST(state_is_like_its_parameter)
     assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_BF16);
 }
 
+/* Megatron-LM's precision-aware optimizer: moments in bf16 beside fp32 master weights; NeMo's: no master weights.
+   Weights in fp32 have none to begin with. */
+TEST(moments_of_16_bits)
+{
+    start_over();
+    int32_t          y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"), weight("b", "6")));
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true,
+                          .moments = CM_MOMENTS_BF16};
+    train_with(y, o);
+    assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_BF16);
+    assert_int_equal(cm__t(step, find_tensor(step, "w.state2"))->dtype, CM_BF16);
+    assert_int_equal(cm__t(step, find_tensor(step, "w.master"))->dtype, CM_FP32);
+    poly_is(find_node(step, "Update")->read_bytes, (2 + 2 + 2 + 2 + 4) * P, 0, 0);
+    start_over();
+    y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"), weight("b", "6")));
+    o.moments = CM_MOMENTS_WEIGHTS;
+    train_with(y, o);
+    assert_int_equal(cm__t(step, find_tensor(step, "w.state2"))->dtype, CM_BF16);
+    poly_is(find_node(step, "Update")->read_bytes, (2 + 2 + 2 + 2) * P, 0, 0); /* and no master weights */
+    start_over();
+    y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"), weight("b", "6")));
+    o.precision = CM_PRECISION_FP32;
+    train_with(y, o);
+    assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_FP32);
+}
+
 /* bitsandbytes: a byte per number and an fp32 scale per 256 from 4,096 numbers on, 32 bits below; paged states keep 32
    bits beside weights of 16. */
 TEST(states_of_8_bits)
@@ -99,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(state_flop_and_bytes),
         cmocka_unit_test(state_is_like_its_parameter),
+        cmocka_unit_test(moments_of_16_bits),
         cmocka_unit_test(states_of_8_bits),
         cmocka_unit_test(half_parameters_move_half_the_bytes),
         cmocka_unit_test(gradients_live_until_the_update),

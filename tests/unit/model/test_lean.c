@@ -84,10 +84,11 @@ static cm_memory_use tuned(cm_step_options o, int64_t batch)
 static void test_adapters(void **state)
 {
     (void)state;
-    cm_step_options o = {.train = {.loss_kernel = CM_LOSS_KERNEL_PLAIN}}, wide = {.train = {.tuning = {.wide = true}}};
+    cm_step_options o = {.train = {.loss_kernel = CM_LOSS_KERNEL_PLAIN}};
+    cm_step_options narrow = {.train = {.tuning = {.narrow = true}}};
     assert_true(!tuned(o, 4).fits);
-    o.train.loss_kernel = wide.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
-    cm_memory_use narrow_use = tuned(o, 4), wide_use = tuned(wide, 4);
+    o.train.loss_kernel = narrow.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
+    cm_memory_use narrow_use = tuned(narrow, 4), wide_use = tuned(o, 4);
     assert_true(wide_use.fits && wide_use.peak_bytes > narrow_use.peak_bytes);
     o.train.loss_kernel = CM_LOSS_KERNEL_AUTO;
     cm_memory_use open = tuned(o, 4);

@@ -79,6 +79,36 @@ static void test_sharding(void **state)
     cm_device_free(d);
 }
 
+/* PEFT makes adapters beside 16-bit weights fp32, unless it is older, told otherwise, or the weights are quantised. */
+static void test_adapters(void **state)
+{
+    static const struct {
+        cm_precision precision;
+        cm_tuning    tuning;
+        int32_t      software;
+        bool         wide;
+    } cases[] = {
+        {CM_PRECISION_BF16, {.rank = 8}, 0, true},
+        {CM_PRECISION_FP16, {.rank = 8}, 0, true},
+        {CM_PRECISION_BF16, {.rank = 8}, 2023, false},
+        {CM_PRECISION_BF16, {.rank = 8, .narrow = true}, 0, false},
+        {CM_PRECISION_BF16, {.rank = 8, .quantize = CM_QUANTIZE_NF4}, 0, false},
+        {CM_PRECISION_BF16, {.rank = 8, .quantize = CM_QUANTIZE_NF4, .wide = true}, 0, true},
+        {CM_PRECISION_AMP_BF16, {.rank = 8}, 0, false}, /* fp32 by autocast, without casts around them */
+        {CM_PRECISION_BF16, {.rank = 0}, 0, false},
+    };
+    (void)state;
+    cm_device *d;
+    assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_train_options train = {.precision = cases[i].precision, .tuning = cases[i].tuning,
+                                  .software = cases[i].software};
+        cm_step_options  o = settled(d, (cm_step_options){.train = train, .runtime = CM_RUNTIME_TORCH_EAGER});
+        assert_int_equal(o.train.tuning.wide, cases[i].wide);
+    }
+    cm_device_free(d);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -101,13 +131,17 @@ static void test_refused(void **state)
     cm_device *gpu, *wafer;
     assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
     assert_int_equal(cm_device_load("cerebras-cs3", &wafer, NULL), CM_OK);
-    cm_step_options eight = {.train.tuning.quantize = CM_QUANTIZE_FP8}, narrow = {.train.narrow_gradients = true};
+    cm_step_options eight = {.train.tuning.quantize = CM_QUANTIZE_FP8}, narrow = {.train.narrow_gradients = true},
+                    moments = {.train.moments = CM_MOMENTS_BF16};
     assert_int_equal(status_of(gpu, eight), CM_ERR_UNSUPPORTED); /* products are in 16 bits */
     eight.train.precision = CM_PRECISION_FP8;
     assert_int_equal(status_of(gpu, eight), CM_OK);
     assert_int_equal(status_of(gpu, narrow), CM_ERR_UNSUPPORTED); /* a buffer of Megatron-LM */
     narrow.runtime = CM_RUNTIME_MEGATRON;
     assert_int_equal(status_of(gpu, narrow), CM_OK);
+    assert_int_equal(status_of(gpu, moments), CM_ERR_UNSUPPORTED); /* an optimizer of Megatron-LM */
+    moments.runtime = CM_RUNTIME_MEGATRON;
+    assert_int_equal(status_of(gpu, moments), CM_OK);
     cm_step_options weights = {.train.narrow_weights = true, .runtime = CM_RUNTIME_MEGATRON};
     assert_int_equal(status_of(gpu, weights), CM_ERR_UNSUPPORTED); /* they have 16 bits */
     weights.train.precision = CM_PRECISION_FP8;
@@ -150,6 +184,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
                                        cmocka_unit_test(test_sharding),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_adapters), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -190,6 +190,30 @@ static void test_same_shards(void **state)
     cm_graph_free(step);
 }
 
+/* FSDP's no_sync(): beside the shards of the last micro-batch, whole 16-bit gradients until they are added and
+   divided. They are all alive when backward begins, and none when the update runs. */
+static void test_no_sync(void **state)
+{
+    (void)state;
+    cm_graph *forward, *step = fsdp_step(&forward);
+    double    p = parameter_bytes(step), peak[2]; /* in fp32 */
+    for (int piled = 0; piled < 2; piled++) {
+        cm_memory_options options = {.runtime = CM_RUNTIME_TORCH_EAGER,
+                                     .plan = {.dp = 8, .zero = 3, .accumulate = 2, .micro_batch = 1, .no_sync = piled}};
+        cm_memory_use     use = use_of(step, options, 1, false);
+        peak[piled] = use.peak_bytes;
+        if (piled) assert_true(use.categories[CM_CATEGORY_GRADIENTS] > 0.8 * p / 2);
+        else near(use.categories[CM_CATEGORY_GRADIENTS], p / 8, 1);
+        options.plan.accumulate = 1; /* nothing piles up */
+        cm_memory_use once = use_of(step, options, 1, false);
+        options.plan.no_sync = false;
+        near(once.peak_bytes, use_of(step, options, 1, false).peak_bytes, 0.5);
+    }
+    assert_true(peak[1] > peak[0] + 0.25 * p && peak[1] < peak[0] + 0.5 * p + 1);
+    cm_graph_free(step);
+    cm_graph_free(forward);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,7 +221,7 @@ int main(void)
         cmocka_unit_test(test_fsdp), cmocka_unit_test(test_tied_gradients),
         cmocka_unit_test(test_stages_of_experts),
         cmocka_unit_test(test_fsdp_in_stages),
-        cmocka_unit_test(test_accumulation),
+        cmocka_unit_test(test_accumulation), cmocka_unit_test(test_no_sync),
         cmocka_unit_test(test_tensor_and_pipeline),
         cmocka_unit_test(test_same_shards),
     };

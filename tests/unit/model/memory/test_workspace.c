@@ -225,10 +225,34 @@ static void test_layout(void **state)
         }
 }
 
+/* Two sequences of 64 tokens, four heads of 16, in fp32: context parallelism gathers keys and values of all tokens for
+   the heads of a device, and backward has five fp32 tensors of a device's own tokens. Megatron-LM does not. */
+static void test_context_parallel(void **state)
+{
+    (void)state;
+    static const char model[] = "llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=128,vocab=100,seq=64";
+    const double      q = 2 * 64 * 64;
+    cm_memory_options none = {.runtime = CM_RUNTIME_TORCH_EAGER}, split = none, megatron;
+    split.plan = (cm_plan){.cp = 4, .tp = 2, .dp = 1, .pp = 1};
+    megatron = split;
+    megatron.runtime = CM_RUNTIME_MEGATRON;
+    const struct {
+        cm_memory_options o;
+        const char       *type;
+        double            bytes;
+    } rows[] = {{none, "Attention", 0}, {none, "AttentionGrad", 0},
+                {split, "Attention", 2 * 4 * q / 2}, {split, "AttentionGrad", 2 * 4 * q / 2 + 5 * 4 * q / 2 / 4},
+                {megatron, "Attention", 0}, {megatron, "AttentionGrad", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cm_graph *step = step_of(model, CM_PRECISION_FP32, CM_OPTIMIZER_SGD);
+        near(first(step, rows[i].o, rows[i].type, 2), rows[i].bytes, 1e-6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_update), cmocka_unit_test(test_none),
-                                       cmocka_unit_test(test_shared_loss),
+                                       cmocka_unit_test(test_shared_loss), cmocka_unit_test(test_context_parallel),
                                        cmocka_unit_test(test_layout), cmocka_unit_test(test_power),
                                        cmocka_unit_test(test_ctc_loss), cmocka_unit_test(test_product), cmocka_unit_test(test_deformed),
                                        cmocka_unit_test(test_distances),
