@@ -160,6 +160,21 @@ static void additions_in_bf16_are_tried_again(void **state)
              copy_of(many + 20 * 20 * cm__time_factors.contended_bf16));
 }
 
+/* 200 rows of 4 numbers are looked up in 8: the kernel reads the 8 rows once, 200 indices of 8 bytes, and 200 x 4 - 32
+   numbers again, from the cache. It writes 200 rows. Of 300 rows none need be read twice: 200 are read. */
+static void rows_that_are_looked_up_again_come_from_the_cache(void **state)
+{
+    (void)state;
+    double index = 200 * counted(8), made = 200 * 4 * 4;
+    char   few[128], many[128];
+    assert_true(cm__time_factors.cached_read > 0);
+    snprintf(few, sizeof few, "elementwise forward fused fp32 1,%lld",
+             (long long)((32 * 4 + index + made + (800 - 32) * cm__time_factors.cached_read) / 8 + 0.5));
+    snprintf(many, sizeof many, "elementwise forward fused fp32 1,%lld", (long long)((800 * 4 + index + made) / 8 + 0.5));
+    MAKES_BY(TORCH_COMPILE, TABLE("8", "200"), FP32, 2, few);
+    MAKES_BY(TORCH_COMPILE, TABLE("300", "200"), FP32, 2, many);
+}
+
 #define TWO_TABLES                                                                                                     \
     CAPTURE("[[1,0],400]", "[400]", "12",                                                                              \
             TENSOR("[8,4]", "fp32", "parameter") "," TENSOR("[8,4]", "fp32", "parameter") ","                          \
@@ -236,7 +251,8 @@ int main(void)
                                        cmocka_unit_test(gradients_of_resized_rows_are_added_with_channels_last),
                                        cmocka_unit_test(gradients_of_look_ups_are_added),
                                        cmocka_unit_test(additions_in_bf16_are_tried_again),
-        cmocka_unit_test(additions_to_two_tables_overlap),
+                                       cmocka_unit_test(rows_that_are_looked_up_again_come_from_the_cache),
+                                       cmocka_unit_test(additions_to_two_tables_overlap),
                                        cmocka_unit_test(functions_overlap_with_traffic),
                                        cmocka_unit_test(lanes_beyond_a_row_draw_numbers),
                                        cmocka_unit_test(calls_have_the_type_of_most_bytes)};

@@ -151,6 +151,75 @@ static void a_mask_of_several_layers_keeps_what_it_masks(void **state)
     assert_true(s.whole[6] || s.whole[7]);
 }
 
+#define ROWS(width) T("[[64,0]," width "]", "activation")
+#define INDEX "{\"dims\":[[64,0]],\"dtype\":\"int64\",\"storage\":0,\"role\":\"input\"}"
+
+/* Backward needs the exponentials of 64 rows of 512 numbers that were looked up. index_select() can be done again: the
+   product's result is stored, which is in memory anyway and counts 1.1^3 times, three operators before backward; what is
+   looked up, and the exponentials, would count 2 * 1.1^2 and 2 * 1.1 times. */
+static void selected_rows_are_selected_again(void **state)
+{
+    (void)state;
+    stored s = stored_by("{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":7,\"outputs\":[7],\"tensors\":["
+                         T("[512,8]", "parameter") "," T("[[64,0],8]", "input") "," T("[8,512]", "activation") ","
+                         ROWS("512") "," INDEX "," ROWS("512") "," ROWS("512") "," T("[]", "activation") "],\"ops\":["
+                         OP("t", "[0]", "[2]") "," OP("mm", "[1,2]", "[3]") "," OP("index_select", "[3,4]", "[5]") ","
+                         OP("exp", "[5]", "[6]") "," OP("mean", "[6]", "[7]") "]}");
+    assert_int_equal(s.count, 4);
+    assert_true(s.whole[0]);
+    assert_false(s.whole[1] || s.whole[2]);
+}
+
+/* The same rows of a table of weights: a look-up in it is not among the operators that are done again, although the table
+   and the index are there. Its result counts 1.1^2 times, less than the exponentials. */
+static void rows_of_a_table_are_stored(void **state)
+{
+    (void)state;
+    stored s = stored_by("{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":4,\"outputs\":[4],\"tensors\":["
+                         T("[100,512]", "parameter") "," INDEX "," ROWS("512") "," ROWS("512") "," T("[]", "activation")
+                         "],\"ops\":[" OP("embedding", "[0,1]", "[2]") "," OP("exp", "[2]", "[3]") ","
+                         OP("mean", "[3]", "[4]") "]}");
+    assert_int_equal(s.count, 3);
+    assert_true(s.whole[0]);
+    assert_false(s.whole[1]);
+}
+
+/* Two layers with probabilities of scores, to which something is added before the next product, so that only the
+   gradient of softmax reads them. `masks`: those that the model omits if no compiler traces it. */
+#define SCORES(shape) T(shape, "activation")
+#define PROBABILITIES(in, out) "{\"op\":\"aten::_softmax\",\"in\":" in ",\"out\":" out ",\"attrs\":{\"dim\":-1}}"
+#define TWO_LAYERS(masks, shape)                                                                                       \
+    "{\"schema\":1,\"kind\":\"trace\",\"name\":\"small\",\"loss\":11,\"outputs\":[11],\"omitted_masks\":" masks         \
+    ",\"tensors\":[" T("[16,16]", "parameter") "," T(shape, "input") "," T("[16]", "parameter") "," SCORES(shape) ","   \
+    SCORES(shape) "," SCORES(shape) "," T("[16,16]", "parameter") "," SCORES(shape) "," SCORES(shape) ","              \
+    SCORES(shape) "," SCORES(shape) "," T("[]", "activation") "],\"ops\":[" OP("linear", "[1,0,-1]", "[3]") ","        \
+    PROBABILITIES("[3]", "[4]") "," OP("add.Tensor", "[4,2]", "[5]") "," OP("linear", "[5,6,-1]", "[7]") ","           \
+    PROBABILITIES("[7]", "[8]") "," OP("add.Tensor", "[8,2]", "[9]") "," OP("linear", "[9,6,-1]", "[10]") ","          \
+    OP("mean", "[10]", "[11]") "]}"
+
+/* Probabilities can be computed again from the scores, which a product has written: those count 1.1^2 times, and
+   probabilities, that only generated code reads, 2 * 1.1 times. A mask that all layers add is first used far before the
+   second layer: nothing that reads it there is computed again, and the probabilities are stored. Only attention, whose
+   scores have four dimensions, has such a mask. */
+static void layers_after_the_first_store_what_a_mask_was_added_to(void **state)
+{
+    (void)state;
+    stored without = stored_by(TWO_LAYERS("[]", "[[1,0],2,16,16]"));
+    assert_int_equal(without.count, 8);
+    assert_true(without.whole[0] && without.whole[3]);
+    assert_false(without.whole[1] || without.whole[4]);
+    static const char *const masked[] = {TWO_LAYERS("[\"open\"]", "[[1,0],2,16,16]"),
+                                         TWO_LAYERS("[\"causal\"]", "[[1,0],2,16,16]")};
+    for (size_t i = 0; i < sizeof masked / sizeof *masked; i++) {
+        stored s = stored_by(masked[i]);
+        assert_true(s.whole[0] && s.whole[4]);
+        assert_false(s.whole[1] || s.whole[3]);
+    }
+    stored rows = stored_by(TWO_LAYERS("[\"open\"]", "[[32,0],16,16]"));
+    assert_true(rows.whole[3]);
+    assert_false(rows.whole[4]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_comparison_stores_truth_values),
@@ -158,6 +227,9 @@ int main(void)
                                        cmocka_unit_test(operands_of_products_are_stored),
                                        cmocka_unit_test(a_view_is_stored_beside_truth_values),
                                        cmocka_unit_test(a_chain_stores_the_product_it_begins_with),
-                                       cmocka_unit_test(a_mask_of_several_layers_keeps_what_it_masks)};
+                                       cmocka_unit_test(a_mask_of_several_layers_keeps_what_it_masks),
+                                       cmocka_unit_test(selected_rows_are_selected_again),
+                                       cmocka_unit_test(rows_of_a_table_are_stored),
+                                       cmocka_unit_test(layers_after_the_first_store_what_a_mask_was_added_to)};
     return cmocka_run_group_tests(tests, begin, end);
 }
