@@ -15,6 +15,9 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CHART = pathlib.Path("/usr/share/javascript/chart.js/chart.min.js")
 MOST_BYTES = 3_000_000      # compressed load
+# Binaryen's passes that make the code smaller. Its -O2 to -Oz would also cut the tables (site/meson.build).
+PASSES = ("dae-optimizing", "duplicate-function-elimination", "optimize-instructions", "precompute-propagate", "pick-load-signs", "local-cse",
+          "simplify-locals", "vacuum", "coalesce-locals", "simplify-locals", "vacuum", "reorder-locals", "rse", "vacuum")
 
 
 def served_page(program):
@@ -48,6 +51,11 @@ def small(script):
     return subprocess.run(["node", f"{root}/tools/acorn-optimizer.js", script, "JSDCE", "minifyWhitespace"], capture_output=True, check=True).stdout
 
 
+def smaller(module, out):
+    """The module with less code."""
+    subprocess.run(["wasm-opt", "--all-features", *("--" + name for name in PASSES), module, "-o", out], check=True)
+
+
 def main():
     built, program, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     shutil.rmtree(out, ignore_errors=True)
@@ -55,8 +63,9 @@ def main():
     offline = (ROOT / "site" / "offline.js").read_text(encoding="utf-8")
     (out / "index.html").write_text(page(served_page(program), offline), encoding="utf-8")
     shutil.copy(CHART, out / "chart.js")
-    for source in (ROOT / "web" / "openapi.json", ROOT / "site" / "worker.js", built / "site" / "centimani.wasm"):
+    for source in (ROOT / "web" / "openapi.json", ROOT / "site" / "worker.js"):
         shutil.copy(source, out)
+    smaller(built / "site" / "centimani.wasm", out / "centimani.wasm")
     (out / "centimani.js").write_bytes(small(built / "site" / "centimani.js"))
     (out / "centimani.wasm").chmod(0o644)
     load = 0

@@ -119,7 +119,10 @@ def rows_of_whole_runs():
     styles = program("fit_styles")
     run = {"per_device": False, "devices": 16, "replicas": 8, "cluster": "bow-pod16", "batch": 768, "micro_batch": 48, "sync_batchnorm": 2}
     asked = styles.Bench.division(run, run["batch"])
-    assert asked == "-n 16 --dp 8 --pp 2 --cluster bow-pod16 --micro-batch 6 --accumulate 16 --sync-batchnorm 2".split(), asked
+    assert asked == "-n 16 --dp 8 --pp 2 --micro-batch 6 --accumulate 16 --cluster bow-pod16 --sync-batchnorm 2".split(), asked
+    cards = {"per_device": False, "devices": 8, "batch": 64, "micro_batch": 64, "zero": 3}  # a server: no cluster is named
+    asked = styles.Bench.division(cards, cards["batch"])
+    assert asked == "-n 8 --dp 8 --pp 1 --micro-batch 8 --accumulate 1 --zero 3".split(), asked
     share = styles.Bench.division({"batch": 48, "micro_batch": 6}, 96)
     assert share == "--micro-batch 6 --accumulate 16".split(), share
 
