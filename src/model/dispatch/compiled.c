@@ -234,13 +234,19 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
     return 1;
 }
 
+static void emit_alone(const cm__fusing *f, int32_t kernel)
+{
+    emit_typed(f->d, kernel, kind_of(f, kernel), f->bytes[kernel], cm__fusing_type(f, kernel));
+}
+
+/* A kernel with those that it needs before it and after it. */
 static void emit(cm__fusing *f, int32_t kernel)
 {
     for (int32_t i = kernel; i >= 0; i = f->next[i]) emit_recomputed(f, kernel, i);
     bool backward = cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t norm = f->norm[kernel]; norm >= 0; norm = backward ? -1 : f->later[norm])
         (cm__fusing_group_norm(f, cm__node(f->d, norm)) ? emit_group_sums : emit_sums)(f, norm, f->summed[norm]);
-    emit_typed(f->d, kernel, kind_of(f, kernel), f->bytes[kernel], cm__fusing_type(f, kernel));
+    emit_alone(f, kernel);
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])
         if (cm__fusing_has_weight_sums(f, i)) emit_weight_sums(f, i);
@@ -280,10 +286,14 @@ static void fill_zeros(cm__dispatch *d)
     }
 }
 
-/* Kernels whose readers compute what they need themselves are not made; recorded ones are calls of their own. */
-static bool is_made(const cm__fusing *f, int32_t kernel)
+/* Kernels whose readers compute what they need themselves are not made. Of a recorded step only those kernels are made that
+   the record leaves to the rules; the sums that they need are in the record. */
+static void make(cm__fusing *f, int32_t kernel)
 {
-    return !f->inlined[kernel] && (!f->d->recorded || cm__timed_by_rule(f, kernel));
+    if (f->inlined[kernel]) return;
+    if (is_tuned(f)) emit_tuned(f, kernel);
+    else if (!f->d->recorded) emit(f, kernel);
+    else if (cm__timed_by_rule(f, kernel)) emit_alone(f, kernel);
 }
 
 void cm__dispatch_fused(cm__dispatch *d)
@@ -292,7 +302,7 @@ void cm__dispatch_fused(cm__dispatch *d)
     cm__fusing     *f = cm__fusing_new(d);
     cm__fusing_add_traffic(f);
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        if (f->kernel[i] == i && is_made(f, i)) (is_tuned(f) ? emit_tuned : emit)(f, i);
+        if (f->kernel[i] == i) make(f, i);
         else if (f->kernel[i] < 0 && !g->nodes[i].view) cm__dispatch_one(d, i);
         if (d->from_rows) store_gradients(d, i);
     }

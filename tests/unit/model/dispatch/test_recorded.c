@@ -99,12 +99,40 @@ static void pools_are_timed_by_rules(void **state)
     assert_int_equal(compiled(trace, 4, "elementwise forward"), 2); /* the pool and its gradient, with what they read */
 }
 
+/* How often a step of a convolution, a batch norm and a pool makes calls that begin so. */
+static int beside_a_pool(const cm__recorded *recorded, const char *call)
+{
+    static listed got;
+    int           count = 0;
+    cm__ctx      *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+    cm_graph *g = read(ctx, "input x 8 8 8\nconv 8 1 bias=off\nbn\nrelu\nmaxpool 2\nflatten\nlinear 4\n");
+    g->recorded = recorded;
+    cm_graph *step = step_of(g, CM_PRECISION_FP32, false);
+    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, CM_RUNTIME_TORCH_COMPILE), 2, &got);
+    for (int i = 0; i < got.count; i++) count += strncmp(got.texts[i], call, strlen(call)) == 0;
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    return count;
+}
+
+/* The sums of the norm are kernels of the record; of the rules' kernels only those with the pool are made. */
+static void sums_before_a_pool_are_recorded(void **state)
+{
+    (void)state;
+    static const cm__recorded_kernel pool = {.phase = CM_FORWARD};
+    static const cm__recorded        record = {.kernels = &pool, .n_kernels = 1, .precision = CM_PRECISION_FP32};
+    assert_true(beside_a_pool(NULL, "elementwise forward long_row_sum") > 0);
+    assert_int_equal(beside_a_pool(&record, "elementwise forward long_row_sum"), 0);
+    assert_true(beside_a_pool(&record, "elementwise forward fused") > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recorded_kernels_replace_the_rules), cmocka_unit_test(they_are_those_of_one_runtime_and_precision),
         cmocka_unit_test(sums_of_few_columns_are_apart), cmocka_unit_test(arithmetic_counts_as_bytes),
-        cmocka_unit_test(pools_are_timed_by_rules),
+        cmocka_unit_test(pools_are_timed_by_rules), cmocka_unit_test(sums_before_a_pool_are_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
