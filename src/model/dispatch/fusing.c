@@ -431,6 +431,7 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .back = cm__alloc_array(ctx, tensors, sizeof *f->back),
                       .reader = cm__alloc_array(ctx, tensors, sizeof *f->reader),
                       .reads = cm__alloc_array(ctx, tensors, sizeof *f->reads),
+                      .part = cm__alloc_array(ctx, (size_t)g->n_nodes + 1, sizeof *f->part),
                       .seen = cm__alloc_array(ctx, tensors, sizeof *f->seen),
                       .taken = cm__alloc_array(ctx, tensors, sizeof *f->taken),
                       .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),

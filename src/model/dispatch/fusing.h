@@ -34,6 +34,7 @@ typedef struct cm__fusing {
     /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */
     int32_t      *reads;
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
+    int32_t      *part;    /* per node: last part of a concatenation that it was counted in; at the end: number of parts */
     cm_poly      *taken;   /* per tensor (by storage): bytes that the kernel named by `reader` reads of it */
     cm_poly      *bytes;   /* per kernel: bytes read and written */
     cm_poly      *summed;  /* per node that needs sums: bytes that they read; in backward the first has those of all */

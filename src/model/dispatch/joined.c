@@ -24,7 +24,7 @@ bool cm__fusing_is_joined(const cm__fusing *f, int32_t node)
 
 /* What a kernel loads for one element of a part of a concatenation. */
 typedef struct part {
-    int32_t loads;
+    int32_t loads, number; /* number: counts the parts of a step */
     bool    looks_up;
 } part;
 
@@ -40,7 +40,8 @@ static int32_t loads_of(const cm_graph *g, const cm_node *n, int32_t k)
 static void add_part(const cm__fusing *f, int32_t kernel, int32_t tensor, part *p)
 {
     int32_t from = tensor < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, tensor))->producer;
-    if (from < 0 || f->kernel[from] != kernel) return;
+    if (from < 0 || f->kernel[from] != kernel || f->part[from] == p->number) return;
+    f->part[from] = p->number; /* what several operators read is computed once */
     const cm_node *n = cm__node(f->d, from);
     p->looks_up |= cm__looks_up(n);
     for (int32_t k = 0; k < n->n_inputs; k++) {
@@ -56,7 +57,7 @@ cm_poly cm__fusing_joined_lookups(const cm__fusing *f, int32_t kernel)
     for (int32_t i = kernel; i >= 0; i = f->next[i]) {
         const cm_node *n = cm__node(f->d, i);
         for (int32_t k = 0; n->op == CM_OP_CONCAT && k < n->n_inputs; k++) {
-            part p = {0};
+            part p = {.number = ++f->part[f->d->g->n_nodes]};
             add_part(f, kernel, n->inputs[k], &p);
             double each = p.looks_up ? p.loads * cm__time_factors.single_load : 0;
             bytes = cm__poly_add(bytes, cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), each));
