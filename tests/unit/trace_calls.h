@@ -23,8 +23,7 @@
     STEP("aten::mul.Tensor", "[1,0]", "[2]", "") "," steps "," STEP("aten::sum", "[" last "]", "[3]", "") "]}"
 #define ONE(name, x, w, y, attrs) CAPTURE(x, w, "4", X(y), STEP(name, "[2]", "[4]", attrs))
 
-static inline void makes(cm_runtime runtime, const char *trace, cm_precision precision, double batch,
-                         const char *const *expected)
+static inline const listed *capture_calls(cm_runtime runtime, const char *trace, cm_precision precision, double batch)
 {
     static listed   got;
     cm_load_options o = {0};
@@ -35,15 +34,22 @@ static inline void makes(cm_runtime runtime, const char *trace, cm_precision pre
     assert_int_equal(g->n_unsupported, 0);
     cm_graph *step = step_of(g, precision, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, runtime), batch, &got);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    return &got;
+}
+
+static inline void makes(cm_runtime runtime, const char *trace, cm_precision precision, double batch,
+                         const char *const *expected)
+{
+    const listed *got = capture_calls(runtime, trace, precision, batch);
     for (int i = 0; expected[i]; i++) {
         int want = 0, made = 0;
         for (int k = 0; expected[k]; k++) want += strcmp(expected[k], expected[i]) == 0;
-        for (int k = 0; k < got.count; k++) made += strcmp(got.texts[k], expected[i]) == 0;
-        for (int k = 0; want != made && k < got.count; k++) fprintf(stderr, "# called: %s\n", got.texts[k]);
+        for (int k = 0; k < got->count; k++) made += strcmp(got->texts[k], expected[i]) == 0;
+        for (int k = 0; want != made && k < got->count; k++) fprintf(stderr, "# called: %s\n", got->texts[k]);
         if (want != made) fail_msg("%d of %s, expected %d", made, expected[i], want);
     }
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
 }
 
 #define MAKES_BY(runtime, trace, precision, batch, ...)                                                                \

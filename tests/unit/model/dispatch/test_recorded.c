@@ -14,20 +14,12 @@
 #define RELU STEP("aten::relu", "[2]", "[4]", "")
 #define KERNEL(kind, terms) "{\"kernel\":\"k\",\"kind\":\"" kind "\",\"terms\":{" terms "}}"
 
+/* Calls that begin so. */
 static int made(const char *trace, cm_runtime runtime, cm_precision precision, double batch, const char *call)
 {
-    static listed   got;
-    cm_load_options o = {0};
-    cm__ctx        *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
-    cm_graph *g = cm__import_trace(ctx, "small", trace, strlen(trace), &o);
-    cm__finish(g, CM_FUSE_NONE);
-    cm_graph *step = step_of(g, precision, false);
-    list(cm__dispatch_new(ctx, step, CM_LAYOUT_NCHW, runtime), batch, &got);
-    int count = 0;
-    for (int i = 0; i < got.count; i++) count += strncmp(got.texts[i], call, strlen(call)) == 0;
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
+    const listed *got = capture_calls(runtime, trace, precision, batch);
+    int           count = 0;
+    for (int i = 0; i < got->count; i++) count += strncmp(got->texts[i], call, strlen(call)) == 0;
     return count;
 }
 
