@@ -294,6 +294,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->older_before = cm__number_at(x, "older_before", sources);
     e->sums_behind = cm__number_at(x, "sums_behind", sources);
     e->gradient_bucket = cm__number_at(x, "gradient_bucket", sources);
+    e->tiles = cm__number_at(x, "tiles", sources);
     e->segmented = cm__number_at(x, "segmented_softmax", sources);
     e->interval_s = cm__number_at(x, "sample_interval", sources);
     e->copies = cm__number_at(x, "copies", sources);

@@ -4,17 +4,22 @@
  *
  * Whatever the sections are: weights are read by every operator that uses them, their gradients are written, and
  * activations that backward reads are written in forward and read once. So are attention scores, because the chip keeps
- * no results between the passes. The part of a sample's scores that exceeds the chip passes twice more in backward, as
- * their gradient, unless the software computes them in segments. At a cut between two sections, results that later
- * operators of the phase read are written, unless they have been for backward, and read.
+ * no results between the passes. Heads of attention are laid out on tiles of the chip: the part of a head's scores that
+ * exceeds a tile passes twice more in backward, as their gradient, unless the software computes them in segments. At a
+ * cut between two sections, results that later operators of the phase read are written, unless they have been for
+ * backward, and read. The chip rounds what it hands on to 16 bits in a 16-bit precision, also logits that a model casts.
+ *
+ * Gradients of weights are summed over samples in 32 bits. Sums that exceed the chip pass for every sample.
  *
  * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
- * part of a sample's recomputed scores that exceeds the chip passes. GPT-2 XL compiled with recomputation is faster
+ * part of a head's recomputed scores that exceeds a tile passes. GPT-2 XL compiled with recomputation is faster
  * than without (docs/papers.md), although its activations would fit the memory.
  */
 #include <math.h>
 #include "device/number.h"
 #include "model/execution/execution.h"
+
+#define CM__SUM_BYTES 4 /* of an accumulator: 32 bits (Emani et al. 2024, section IV-B) */
 
 double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
 {
@@ -32,8 +37,13 @@ static bool *find_repeated(const cm__job *j)
     return repeated;
 }
 
+static double tile_bytes(const cm__job *j)
+{
+    return j->near_bytes / (cm__value_or(j->device->execution.tiles, 1) * (j->chips > 1 ? j->chips : 1));
+}
+
 /* Softmax of attention's scores, and its gradient. Forward writes the softmax and backward reads it. If it is
-   recomputed, that happens in the section of its gradient, and it passes as far as it exceeds the chip. */
+   recomputed, that happens in the section of its gradient, and it passes as far as a head's exceeds a tile. */
 static double scores_bytes(const cm__job *j, const cm_node *n, const bool *repeated)
 {
     if (cm__class(n) != CM_CLASS_ATTENTION) return 0;
@@ -42,9 +52,10 @@ static double scores_bytes(const cm__job *j, const cm_node *n, const bool *repea
     const cm_tensor *q = cm__t(j->g, forward->inputs[0]), *k = cm__t(j->g, forward->inputs[1]);
     double           keys = (double)k->dims[k->rank - 2].fixed, width = (double)q->dims[q->rank - 1].fixed;
     double           rows = cm__tensor_elements_at(j->g, forward->inputs[0], 1) / width;
+    double           heads = rows / (double)q->dims[q->rank - 2].fixed;
     bool             segmented = keys >= cm__value_or(j->device->execution.segmented, INFINITY);
     bool             again = repeated[forward - j->g->nodes];
-    double           all = rows * keys * cm__job_element(j), beyond = fmax(0, all - j->near_bytes);
+    double           all = rows * keys * cm__job_element(j), beyond = fmax(0, all - heads * tile_bytes(j));
     if (n->phase != CM_BACKWARD) return again ? 0 : cm__job_trains(j) * all * j->batch;
     return ((again ? 2 * beyond : all) + (segmented ? 0 : 2 * beyond)) * j->batch;
 }
@@ -53,6 +64,14 @@ static bool is_weight(cm_role role)
 {
     return role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST || role == CM_ROLE_PARAMETER_GRADIENT ||
            role == CM_ROLE_STATE;
+}
+
+/* Sums of weight gradients over the samples: the part that exceeds the chip is read and written for every sample. */
+static double sums_bytes(const cm__job *j, const cm_node *n)
+{
+    if (n->op != CM_OP_GEMM_GRAD_WEIGHT || n->n_outputs < 1 || n->outputs[0] < 0) return 0;
+    double sums = CM__SUM_BYTES * cm__tensor_elements_at(j->g, n->outputs[0], 1);
+    return 2 * j->batch * fmax(0, sums - j->near_bytes);
 }
 
 static double weight_bytes(const cm__job *j, const cm_node *n)
@@ -83,11 +102,20 @@ static void find_readers(const cm__job *j, int32_t *last, int32_t *backward)
     }
 }
 
+/* Bytes of a result as the chip hands it on: a 16-bit precision has no 32-bit results, with autocast there are some. */
+static double result_bytes(const cm__job *j, int32_t tensor)
+{
+    cm_precision precision = cm_graph_precision(j->g);
+    double       bytes = cm__tensor_bytes_at(j->g, tensor, j->batch);
+    bool         mixed = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
+    return mixed ? bytes : fmin(bytes, cm__tensor_elements_at(j->g, tensor, j->batch) * cm__job_element(j));
+}
+
 /* Adds a tensor's bytes to the nodes that write and read it for backward, and to the cuts that it crosses. */
 static void add_tensor(const cm__job *j, cm__section_traffic *p, int32_t tensor, int32_t last, int32_t backward)
 {
     int32_t born = cm__t(j->g, tensor)->born;
-    double  bytes = cm__tensor_bytes_at(j->g, tensor, j->batch);
+    double  bytes = result_bytes(j, tensor);
     if (backward >= 0) {
         p->node[born] += bytes;
         p->node[backward] += bytes;
@@ -114,7 +142,7 @@ cm__section_traffic cm__section_traffic_new(const cm__job *j)
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
         p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n)
-                                          : weight_bytes(j, n) + scores_bytes(j, n, repeated);
+                                          : weight_bytes(j, n) + sums_bytes(j, n) + scores_bytes(j, n, repeated);
     }
     for (int32_t t = 0; t < j->g->n_tensors; t++) {
         const cm_tensor *x = cm__t(j->g, t);

@@ -35,31 +35,66 @@ static void cuts_cost_what_crosses_them(void **state)
     assert_true(small.info.device_time_s - large.info.device_time_s > 3 * 2 * 2e6 / 1e9 * 0.99);
 }
 
-/* The softmax of a sample's scores is written in forward and read in backward: twice as many heads, twice the bytes. */
+#define FOUR "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000"
+#define EIGHT "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000"
+#define HEAD (512.0 * 512 * 2) /* bytes of the scores of a head */
+
+/* A chip of two tiles, of `memory` bytes together. */
+#define TILED(memory, more)                                                                                            \
+    CHIP("dataflow-sections", memory, SLOW_MEMORY, EFFICIENCY("1") ", \"section_overhead\": " NUMBER("1e-9", "s")      \
+         ", \"tiles\": " NUMBER("2", "1") more, PLACED("DRAM"))
+
+/* The softmax of a sample's scores is written in forward and read in backward: four more heads, their bytes more. */
 static void scores_are_stored_for_backward(void **state)
 {
     (void)state;
-    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
-    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
-    double      scores = 4.0 * 512 * 512 * 2;
-    assert_near(more_bytes(SECTIONS("2e7", SLOW_MEMORY, "1", "1e-9"), eight, four, 3), 3 * 2 * scores, 2e-2);
-    /* on a chip that holds one megabyte, the rest of their gradient is written and read as well */
-    assert_near(more_bytes(SECTIONS("1e6", SLOW_MEMORY, "1", "1e-9"), eight, four, 3), 3 * 4 * scores, 2e-2);
+    assert_near(more_bytes(TILED("2e7", ""), EIGHT, FOUR, 3), 3 * 4 * 2 * HEAD, 2e-2);
+    /* on tiles of 200 kB, the rest of the gradient of a head's scores is written and read as well */
+    assert_near(more_bytes(TILED("4e5", ""), EIGHT, FOUR, 3), 3 * 4 * (2 * HEAD + 2 * (HEAD - 2e5)), 2e-2);
 }
 
-#define SEGMENTS(tokens)                                                                                               \
-    CHIP("dataflow-sections", "1e6", SLOW_MEMORY, EFFICIENCY("1") ", \"section_overhead\": " NUMBER("1e-9", "s")       \
-         ", \"segmented_softmax\": " NUMBER(tokens, "1"), PLACED("DRAM"))
+/* A chip without tiles is one tile. */
+static void a_head_may_take_the_chip(void **state)
+{
+    (void)state;
+    assert_near(more_bytes(SECTIONS("4e5", SLOW_MEMORY, "1", "1e-9"), EIGHT, FOUR, 3),
+                3 * 4 * (2 * HEAD + 2 * (HEAD - 4e5)), 2e-2);
+}
+
+#define SEGMENTS(tokens) TILED("4e5", ", \"segmented_softmax\": " NUMBER(tokens, "1"))
 
 /* A softmax in segments leaves its gradient on the chip: only the softmax itself is written and read. */
 static void segments_keep_the_gradient_of_scores(void **state)
 {
     (void)state;
-    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
-    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
-    double      scores = 4.0 * 512 * 512 * 2;
-    assert_near(more_bytes(SEGMENTS("512"), eight, four, 3), 3 * 2 * scores, 2e-2);
-    assert_near(more_bytes(SEGMENTS("513"), eight, four, 3), 3 * 4 * scores, 2e-2);
+    assert_near(more_bytes(SEGMENTS("512"), EIGHT, FOUR, 3), 3 * 4 * 2 * HEAD, 2e-2);
+    assert_near(more_bytes(SEGMENTS("513"), EIGHT, FOUR, 3), 3 * 4 * (2 * HEAD + 2 * (HEAD - 2e5)), 2e-2);
+}
+
+/* Bytes of one more sample. */
+static double sample_bytes(const char *profile, const char *model)
+{
+    return 1e9 * (ask(profile, model, 2, false).info.device_time_s - ask(profile, model, 1, false).info.device_time_s);
+}
+
+/* The sums of 1,000 x 1,000 gradients take 4 MB. On a chip of 3 MB, 1 MB of them is read and written for each sample;
+   activations of a sample are 8 kB. */
+static void sums_of_gradients_beyond_the_chip_pass_for_each_sample(void **state)
+{
+    (void)state;
+    const char *model = "mlp:in=1000,hidden=1000,out=10";
+    assert_near(sample_bytes(SECTIONS("3e6", SLOW_MEMORY, "1", "1e-9"), model), 2 * 1e6, 2e-2);
+    assert_true(sample_bytes(SECTIONS("4.1e6", SLOW_MEMORY, "1", "1e-9"), model) < 2e4);
+}
+
+/* The loss reads logits in 32 bits. The chip hands them on in 16: 1,000 more of them for each of 512 tokens are written
+   once and read once. */
+static void logits_pass_in_16_bits(void **state)
+{
+    (void)state;
+    const char *profile = SECTIONS("3.5e8", SLOW_MEMORY, "1", "1e-9");
+    const char *more = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=51000";
+    assert_near(sample_bytes(profile, more) - sample_bytes(profile, FOUR), 1000.0 * 512 * 2 * 2, 1e-2);
 }
 
 /* Time of a step with every layer recomputed. */
@@ -69,16 +104,13 @@ static double recomputed_s(const char *profile, const char *model)
     return ask_trained(profile, model, train, (cm_predict_options){.batch = 3}).info.device_time_s;
 }
 
-/* Recomputed scores pass as far as they exceed the chip: not at all, or as softmax and as gradient. */
-static void recomputed_scores_stay_on_a_chip_that_holds_them(void **state)
+/* Recomputed scores pass as far as a head exceeds a tile: not at all, or as softmax and as gradient. */
+static void recomputed_scores_stay_on_tiles_that_hold_them(void **state)
 {
     (void)state;
-    const char *four = "gpt:layers=1,hidden=256,heads=4,seq=512,vocab=50000";
-    const char *eight = "gpt:layers=1,hidden=256,heads=8,seq=512,vocab=50000";
-    const char *large = SECTIONS("2e7", SLOW_MEMORY, "1", "1e-9"), *small = SECTIONS("1e6", SLOW_MEMORY, "1", "1e-9");
-    double      scores = 4.0 * 512 * 512 * 2;
-    assert_true(fabs(1e9 * (recomputed_s(large, eight) - recomputed_s(large, four))) < 1e-2 * scores);
-    assert_near(1e9 * (recomputed_s(small, eight) - recomputed_s(small, four)), 3 * 4 * scores, 2e-2);
+    const char *large = TILED("2e7", ""), *small = TILED("4e5", "");
+    assert_true(fabs(1e9 * (recomputed_s(large, EIGHT) - recomputed_s(large, FOUR))) < 1e-2 * 4 * HEAD);
+    assert_near(1e9 * (recomputed_s(small, EIGHT) - recomputed_s(small, FOUR)), 3 * 4 * 4 * (HEAD - 2e5), 2e-2);
 }
 
 /* With few scores: results of a recomputed layer are not written, those of forward would be. */
@@ -100,8 +132,11 @@ int main(void)
         cmocka_unit_test(only_what_backward_reads_grows_with_the_batch),
         cmocka_unit_test(cuts_cost_what_crosses_them),
         cmocka_unit_test(scores_are_stored_for_backward),
+        cmocka_unit_test(a_head_may_take_the_chip),
         cmocka_unit_test(segments_keep_the_gradient_of_scores),
-        cmocka_unit_test(recomputed_scores_stay_on_a_chip_that_holds_them),
+        cmocka_unit_test(sums_of_gradients_beyond_the_chip_pass_for_each_sample),
+        cmocka_unit_test(logits_pass_in_16_bits),
+        cmocka_unit_test(recomputed_scores_stay_on_tiles_that_hold_them),
         cmocka_unit_test(recomputed_results_do_not_leave_the_chip),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
