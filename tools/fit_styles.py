@@ -175,7 +175,8 @@ class Bench:
         micro = row.get("micro_batch")  # the row states the size of the micro-batches
         if of_run(row):
             copies = row.get("replicas", row["devices"])
-            words = ["-n", row["devices"], "--dp", copies, "--pp", row["devices"] // copies, "--micro-batch", micro // copies, "--accumulate", batch // micro]
+            chips = max(row["devices"], copies)  # copies may be on parts of chips
+            words = ["-n", chips, "--dp", copies, "--pp", chips // copies, "--micro-batch", micro // copies, "--accumulate", batch // micro]
             for key in ("cluster", "zero", "sync_batchnorm"):
                 if key in row:
                     words += ["--" + key.replace("_", "-"), row[key]]
