@@ -84,6 +84,15 @@ bool store_lookup_grid(const option *o, settings *s, void *field, const char *va
     return false;
 }
 
+bool store_lookup_sums(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    *(bool *)field = strcmp(value, "memory") == 0;
+    if (*(bool *)field || strcmp(value, "registers") == 0) return true;
+    say("option %s: unknown place '%s'; there are registers and memory", o->name, value);
+    return false;
+}
+
 /* --host-io off is stored separately, because it also overrides a named dataset. */
 bool store_switch(const option *o, settings *s, void *field, const char *value)
 {

@@ -1270,6 +1270,9 @@ typedef struct cm_lookup_options {
     int64_t nuclides, points; /* in the table (355), and points of each (11,303) */
     int32_t bits;             /* of a number: 32 or 64 (64) */
     bool    nuclide_grid;     /* search each nuclide's grid; false: one unionized grid with an index for each nuclide */
+    double  longest;          /* nuclides of the longest look-up (321; `visited` if that is given) */
+    bool    sorted;           /* look-ups are sorted by energy: neighbours read the same places */
+    bool    sums_in_memory;   /* the five sums of a look-up are kept in memory, not in registers */
 } cm_lookup_options;
 
 /* What decides: bandwidth, latency of reads that depend on each other, or instructions. */

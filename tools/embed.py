@@ -345,8 +345,8 @@ def embed_results(out_path, paths):
 LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
            "hosts": ["id", "devices", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
            "shares": ["id", "value", "source"],
-           "lookups": ["class", "cycles", "chains", "sector", "lanes", "usable", "reached", "clock_hz", "source"]}
-NUMBERS = {"value", "cycles", "chains", "sector", "lanes", "usable", "reached", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
+           "lookups": ["class", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "usable", "reached", "clock_hz", "spread", "source"]}
+NUMBERS = {"value", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "usable", "reached", "spread", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
 
 
 def table_rows(path, columns):

@@ -914,8 +914,9 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,
-            points: Optional[int] = None, bits: Optional[int] = None,
-            grid: Optional[str] = None) -> Table[LookupRate]:
+            points: Optional[int] = None, bits: Optional[int] = None, grid: Optional[str] = None,
+            longest: Optional[float] = None, sorted: Optional[bool] = None,
+            sums: Optional[str] = None) -> Table[LookupRate]:
     """Predict random look-ups per second in tables of cross sections (XSBench), on one device or all.
 
     visited: nuclides that a look-up visits on average (default 55.7: the materials of XSBench's large reactor)
@@ -924,6 +925,11 @@ def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[i
     bits: bits of a number: 32 or 64 (default)
     grid: unionized (default: one search per look-up, and an index for each nuclide) or nuclide (one search per
         nuclide)
+    longest: nuclides of the longest look-up, for which threads that run together wait (default: as many as --visited,
+        321 without it)
+    sorted: look-ups are sorted by energy, so that threads that run together read the same places; sorting is not
+        counted
+    sums: where a look-up's sums are kept: registers (default) or memory
     """
     return rates("lookups", devices, {"--visited": visited, "--nuclides": nuclides, "--points": points,
-        "--bits": bits, "--grid": grid})
+        "--bits": bits, "--grid": grid, "--longest": longest, "--sorted": sorted, "--sums": sums})

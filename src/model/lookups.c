@@ -2,11 +2,13 @@
 /*
  * lookups.c - random look-ups per second: the longest of three times.
  *
- * Bandwidth: the bytes that caches do not have, at the part of the memory's bandwidth that random reads reach. A cache
- * holds the upper levels of the searches and, of all other data, its share of the tables. Latency: reads that depend on
+ * Bandwidth: the bytes that caches do not have, at the part of the memory's bandwidth that random reads reach, or the
+ * sectors that each thread reads alone, which a core takes one after the other, as it does sums that are kept in
+ * memory. A cache holds the upper levels of the searches and, of the points, its share. Latency: reads that depend on
  * each other, over the chains that run at the same time. Instructions: those of the searches and of the interpolations,
- * over what all cores start. docs/lookups.md derives the terms. Devices with memory in their cores are taken to bring
- * each look-up to the core that has its data, at no cost.
+ * over what all cores start; threads that run together take as long as the longest of their look-ups. If look-ups are
+ * sorted by energy, threads that run together read the same places. docs/lookups.md derives the terms. Devices with
+ * memory in their cores are taken to bring each look-up to the core that has its data, at no cost.
  */
 #include <math.h>
 #include <string.h>
@@ -18,8 +20,7 @@
 #define COLUMNS      6   /* an energy and five cross sections */
 #define INDEX_BYTES  4   /* of a position in a nuclide's grid */
 #define STEP_COUNT   7   /* instructions of a step of a search: load, compare, two selects, add, shift, branch */
-#define POINT_COUNT  45  /* 12 loads, 6 addresses, 2 differences, division 8, interpolation 10, sums 5, loop 2 */
-#define SPREAD       5.3 /* results that no number is from are off by 0.86 and 2.2 times (docs/lookups.md) */
+#define SUMS         5   /* of a look-up, one for each cross section */
 
 double cm__sectors_touched(int64_t span, int64_t stride, int64_t sector)
 {
@@ -60,6 +61,7 @@ static void settle(question *q, cm__ctx *ctx, const cm_device *device, const cm_
     const cm_device_info *info = cm_device_get_info(device);
     cm_number             clock = cm_device_number(device, CM_CLOCK_HZ), cores = cm_device_number(device, CM_CORES);
     q->o = *asked;
+    if (!(q->o.longest > 0)) q->o.longest = q->o.visited > 0 ? q->o.visited : 321; /* XSBench: the fuel */
     if (!(q->o.visited > 0)) q->o.visited = 55.7; /* XSBench: nuclides of 12 materials, weighted by their volumes */
     if (!q->o.nuclides) q->o.nuclides = 355;
     if (!q->o.points) q->o.points = 11303;
@@ -69,6 +71,9 @@ static void settle(question *q, cm__ctx *ctx, const cm_device *device, const cm_
     if (q->o.nuclides < 1 || q->o.points < 2 || q->o.visited > (double)q->o.nuclides)
         cm__fail(ctx, CM_ERR_ARGUMENT, "a look-up cannot visit %g of %lld nuclides with %lld points each", q->o.visited,
                  (long long)q->o.nuclides, (long long)q->o.points);
+    if (q->o.longest < q->o.visited)
+        cm__fail(ctx, CM_ERR_ARGUMENT, "the longest look-up visits %g nuclides, fewer than the average of %g",
+                 q->o.longest, q->o.visited);
     q->known = known_of(info->device_class);
     find_memory(q, device);
     if (!q->known || !q->memory)
@@ -111,39 +116,58 @@ static double search_bytes(const question *q)
     return fmax(0, steps_of(q) - cached - shared) * sector;
 }
 
-/* Bytes of the points and their positions, wherever they are. */
-static double point_bytes(const question *q)
+/* Sectors of the points that a look-up reads, and of their positions, of which a thread reads one after the other. */
+static double point_sectors(const question *q)
 {
-    double  sector = q->known->sector_bytes;
     int64_t row = (int64_t)(COLUMNS * q->width);
-    double  index = q->o.nuclide_grid ? 0 : q->o.visited * INDEX_BYTES + sector;
-    return q->o.visited * cm__sectors_touched(2 * row, row, (int64_t)sector) * sector + index;
+    return q->o.visited * cm__sectors_touched(2 * row, row, (int64_t)q->known->sector_bytes);
 }
 
+static double index_bytes(const question *q) { return q->o.nuclide_grid ? 0 : q->o.visited * INDEX_BYTES; }
+
+/* Bytes from memory. Sorted look-ups read all points from the cache, and positions in their order. */
 static double traffic(const question *q)
 {
-    double missed = fmax(0, 1 - q->cache_bytes / (q->rows_bytes + q->index_bytes));
-    return point_bytes(q) * missed + searches_of(q) * search_bytes(q);
+    double missed = fmax(0, 1 - q->cache_bytes / q->rows_bytes);
+    if (q->o.sorted) return index_bytes(q);
+    return point_sectors(q) * q->known->sector_bytes * missed + index_bytes(q) + searches_of(q) * search_bytes(q);
 }
 
-/* Memory and cache transfer at the same time. Every read passes the cache, each step of a search as one sector. */
+/* Cycles of a core for what its threads read alone: points, positions, and those levels of a search of which there are
+   more places than threads, but the last, which reads one of the points. Sorted threads that run together share all of it but the positions. */
+static double path_cycles(const question *q)
+{
+    const cm__known_lookup *known = q->known;
+    double levels = fmax(0, steps_of(q) - 1 - log2(known->chains)), shared = q->o.sorted ? known->together : 1;
+    double sectors = (point_sectors(q) + searches_of(q) * levels) / shared + index_bytes(q) / known->sector_bytes;
+    double touched = fmin(1, COLUMNS * q->width / known->sector_bytes); /* sectors of a sum, records one by one */
+    double sums = q->o.sums_in_memory ? SUMS * q->o.visited * touched : 0;
+    return isnan(known->apart) ? 0 : sectors * known->apart + sums * known->sum;
+}
+
 static double transfer_time(const question *q)
 {
-    double memory = q->memory->bw_bytes_s.known ? traffic(q) / (q->known->reached * q->memory->bw_bytes_s.value) : NAN;
-    double passing = point_bytes(q) + searches_of(q) * steps_of(q) * q->known->sector_bytes;
-    double cache = q->cache_bytes > 0 ? passing / q->cache_bytes_s : 0;
+    double share = q->o.sorted ? 1 : q->known->reached, cycles = path_cycles(q);
+    double memory = q->memory->bw_bytes_s.known ? traffic(q) / (share * q->memory->bw_bytes_s.value) : NAN;
+    double passing = (point_sectors(q) + searches_of(q) * steps_of(q)) * q->known->sector_bytes;
+    double cache = q->cache_bytes > 0 && !cycles ? passing / q->cache_bytes_s : cycles / (q->cores * q->clock_hz);
     double longest = fmax(memory, cache); /* ignores an unknown one */
     return longest > 0 ? longest : NAN;
 }
 
+/* What threads that run together do as often as the longest of them. */
+static double longest_of(const question *q) { return q->known->together > 1 ? q->o.longest : q->o.visited; }
+
 static double chain(const question *q)
 {
-    return searches_of(q) * steps_of(q) + q->o.visited * (q->o.nuclide_grid ? 1 : 2);
+    double visits = longest_of(q);
+    return q->o.nuclide_grid ? visits * (steps_of(q) + 1) : steps_of(q) + 2 * visits;
 }
 
 static double instructions(const question *q)
 {
-    return STEP_COUNT * searches_of(q) * steps_of(q) + POINT_COUNT * q->o.visited;
+    double visits = longest_of(q), point = q->o.bits == 64 ? q->known->point64 : q->known->point32;
+    return STEP_COUNT * (q->o.nuclide_grid ? visits : 1) * steps_of(q) + point * visits;
 }
 
 static void answer(const question *q, cm__ctx *ctx, cm_lookup_rate *rate)
@@ -160,8 +184,8 @@ static void answer(const question *q, cm__ctx *ctx, cm_lookup_rate *rate)
     double longest = times[rate->bound];
     if (!(longest > 0)) cm__fail(ctx, CM_ERR_UNSUPPORTED, "neither bandwidth nor clock are known");
     rate->lookups_s = 1 / longest;
-    rate->low_s = rate->lookups_s / SPREAD;
-    rate->high_s = rate->lookups_s * SPREAD;
+    rate->low_s = rate->lookups_s / q->known->spread;
+    rate->high_s = rate->lookups_s * q->known->spread;
 }
 
 cm_status cm_device_lookups(const cm_device *device, const cm_lookup_options *options, cm_lookup_rate *rate,

@@ -7,8 +7,11 @@
 
 typedef struct cm__known_lookup {
     const char *device_class;
-    double      cycles, chains, sector_bytes, lanes, usable, reached;
+    double      cycles, chains, sector_bytes, together, lanes;
+    double      apart, sum; /* NAN: nothing but bandwidth limits reads */
+    double      point32, point64, usable, reached;
     double      clock_hz; /* NAN: from the profile */
+    double      spread;
     const char *source;
 } cm__known_lookup;
 

@@ -318,7 +318,8 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
     bool named = cm__text_of(c->run, "model") && cm__text_of(c->run, "device");
     if (named) load_device(c);
     else c->reason = "the row names no model or no device";
-    if (!c->reason && json_object_get(c->run, "link_share")) return c; /* a collective has no step */
+    bool stepless = json_object_get(c->run, "link_share") || json_object_get(c->run, "tables");
+    if (!c->reason && stepless) return c; /* a collective, or look-ups */
     if (!c->reason) load_step(c);
     if (c->reason) return c;
     c->batch = (int64_t)cm__number_of(c->run, "batch", 0);

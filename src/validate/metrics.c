@@ -4,7 +4,7 @@
  *
  * A row has a member named after its metric ("throughput_samples_s": 2130), or `measured` if the set names the metric
  * for all rows. A ratio compares one run with another: `versus` has the members that differ in the other run. A mean of
- * ratios (`over`) has one entry per model. An order states which runs are faster than which.
+ * ratios (`over`) has one entry per model. An order states which runs are faster than which. Look-ups are no step.
  */
 #include <math.h>
 #include <string.h>
@@ -48,10 +48,33 @@ static cm__answer device_time(cm__case *c, cm__estimator *estimate)
     return estimate(c, &e) ? (cm__answer){e.device_s, {NAN, NAN}} : no_answer;
 }
 
+/* Random look-ups in the row's `tables`, whose members are the options of `centimani lookups`. */
+static cm__answer lookups(cm__case *c, cm__estimator *estimate)
+{
+    const json_t     *t = json_object_get(c->run, "tables");
+    const char       *grid = cm__text_of(t, "grid"), *sums = cm__text_of(t, "sums");
+    cm_lookup_options o = {.visited = cm__number_of(t, "visited", 0), .longest = cm__number_of(t, "longest", 0),
+                           .nuclides = (int64_t)cm__number_of(t, "nuclides", 0),
+                           .points = (int64_t)cm__number_of(t, "points", 0),
+                           .bits = (int32_t)cm__number_of(t, "bits", 0),
+                           .nuclide_grid = grid && strcmp(grid, "nuclide") == 0,
+                           .sorted = json_is_true(json_object_get(t, "sorted")),
+                           .sums_in_memory = sums && strcmp(sums, "memory") == 0};
+    cm_lookup_rate    rate;
+    cm_diag           diag = {0};
+    if (c->reason || !t || estimate != cm__estimate_step) return no_answer;
+    if (cm_device_lookups(c->device, &o, &rate, &diag)) {
+        c->reason = cm__text_copy(c->store->ctx, diag.reason);
+        return no_answer;
+    }
+    return (cm__answer){rate.lookups_s, {rate.low_s, rate.high_s}};
+}
+
 /* A row may measure requests that are sent one after the other. */
 static cm__answer throughput(cm__case *c, cm__estimator *estimate)
 {
     cm__estimate e;
+    if (json_object_get(c->run, "tables")) return lookups(c, estimate);
     if (!estimate(c, &e)) return no_answer;
     if (json_is_true(json_object_get(c->run, "one_at_a_time"))) take_alone(&e);
     return (cm__answer){rate_of(c, &e, e.step_s), {rate_of(c, &e, e.interval_s[1]), rate_of(c, &e, e.interval_s[0])}};
@@ -229,7 +252,7 @@ static const cm__metric metrics[] = {
     {"bytes_s", "B/s", CM__METRIC_TIME, 1, NULL},
     {"link_share", "of link", CM__METRIC_TIME, 1, link_share},
     {"share", "share", CM__METRIC_TIME, 0, NULL},
-    {"lookups_s", "look-ups/s", CM__METRIC_TIME, 1, NULL},
+    {"lookups_s", "look-ups/s", CM__METRIC_TIME, 1, lookups},
     {"batch", "samples", CM__METRIC_OWN, 0, NULL},
     {"peak_bytes", "B", CM__METRIC_OWN, -1, NULL},
 };

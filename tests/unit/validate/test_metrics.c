@@ -84,6 +84,22 @@ TEST(no_time_no_answer)
         assert_true(isnan(answer(cm__format(ctx, ONE "'%s': 1}", names[i]), silent).value));
 }
 
+/* Look-ups in tables have a rate and no step; the baselines do not know it. */
+TEST(lookups_have_no_step)
+{
+    static const char row[] = "{'model': 'XSBench', 'device': 'nvidia-a100-40g', 'lookups_s': 1, 'tables': {'visited': "
+                              "250, 'nuclides': 250, 'points': 10000, 'bits': 32%s}}";
+    double random = answer(cm__format(ctx, row, ""), cm__estimate_step).value;
+    double sorted = answer(cm__format(ctx, row, ", 'sorted': true"), cm__estimate_step).value;
+    double kept = answer(cm__format(ctx, row, ", 'sorted': true, 'sums': 'memory'"), cm__estimate_step).value;
+    assert_true(random > 0 && random < kept && kept < sorted);
+    assert_true(isnan(answer(cm__format(ctx, row, ""), by_batch).value));
+    cm__case *c = case_of(cm__format(ctx, row, ", 'longest': 1"));
+    assert_null(c->step);
+    assert_true(isnan(cm__metric_of(set, c->run)->value(c, cm__estimate_step).value));
+    REASON_HAS(c, "fewer than the average");
+}
+
 /* ---- two runs ---------------------------------------------------------------------------------------------------- */
 
 TEST(ratios)
@@ -173,7 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_and_rates),  cmocka_unit_test(work_over_time),
         cmocka_unit_test(work_without_products), cmocka_unit_test(no_time_no_answer),
-        cmocka_unit_test(ratios),           cmocka_unit_test(the_other_run_must_exist),
+        cmocka_unit_test(lookups_have_no_step), cmocka_unit_test(ratios),
+        cmocka_unit_test(the_other_run_must_exist),
         cmocka_unit_test(orders),           cmocka_unit_test(orders_by_price),
         cmocka_unit_test(names_of_metrics), cmocka_unit_test(measured_values),
     };
