@@ -30,7 +30,7 @@ typedef struct cm__factors {
     double ctc_labels_cycles, ctc_labels_cycles_cached;
     double filter_block_cycles, filter_block_places;
     double tap_cycles, tap_cycles_backward, tap_divide_cycles, image_norm_cycles, image_norm_cycles_backward; /* looped.c */
-    double foreach_start_s, foreach_cycles, foreach_cycles_memory, foreach_cache; /* foreach.c */
+    double foreach_start_s, foreach_cycles, foreach_cycles_memory, foreach_cache, foreach_bend; /* foreach.c */
     double foreach_lerp, foreach_product, foreach_root, foreach_quotient, foreach_step, foreach_error; /* likewise */
     double cholesky_cycles, lu_cycles, substitute_cycles, distance_cycles, distance_cycles_backward;
     double spread_cycles, mixed_cycles, mixed_cycles_two, mixed_cycles_spread;

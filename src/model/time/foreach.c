@@ -22,7 +22,6 @@
 #define CHUNK 65536       /* numbers of a block */
 #define BLOCKS 320        /* of a launch */
 #define PASS (512. * 4)   /* numbers that the threads of a block read at a time */
-#define BENDING 1.5       /* how the two times of a launch join: fitted with the cycles of data/factors.tsv */
 #define READS 3
 #define FAR INFINITY      /* not touched by the chain before */
 
@@ -77,8 +76,8 @@ typedef struct launch {
 
 static double launch_time(const launch *at, const costs *c)
 {
-    double passes_s = ceil(at->largest / PASS) * c->pass_s, moved_s = at->numbers * c->number_s;
-    return f->foreach_start_s + pow(pow(passes_s, BENDING) + pow(moved_s, BENDING), 1 / BENDING);
+    double passes_s = ceil(at->largest / PASS) * c->pass_s, moved_s = at->numbers * c->number_s, bend = f->foreach_bend;
+    return f->foreach_start_s + pow(pow(passes_s, bend) + pow(moved_s, bend), 1 / bend);
 }
 
 static void finish(launch *at, const costs *c, bool left, double *time_s, double *launches)
