@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""measure_loading.py OUT.json [--workers 0,1,2,...] [--models resnet18,resnet50] [--batch N] [--seconds S]
+"""measure_loading.py OUT.json [--workers 0,1,2,...] [--models resnet18,resnet50] [--batch N] [--seconds S] [--loader NAME]
 
 Train on JPEG files through torchvision's usual pipeline, on this machine's GPU: DataLoader, Pillow, RandomResizedCrop,
 flip, to tensor, normalise, pinned memory, copy to the GPU, step under autocast with channels last. Per model and number
 of workers: images/s over a few seconds after the first batches. Also: the rate of one core without a GPU, by part, and
 the step with its samples already on the device. The files are made here: smooth random images with the mean size of
-ImageNet's (500 x 375 pixels, about 110 kB).
+ImageNet's (500 x 375 pixels, about 110 kB). With --loader bytes the workers hand over bytes, which the GPU normalises,
+as NVIDIA's DeepLearningExamples do; with --loader autoaugment they also apply AutoAugment's policy of ImageNet first.
 """
 import argparse
 import io
@@ -24,6 +25,9 @@ from torchvision import transforms
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 AUGMENT = transforms.Compose([transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), transforms.ToTensor(),
                               transforms.Normalize(MEAN, DEVIATION)])
+BYTES = transforms.Compose([transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip()])
+AUTOAUGMENT = transforms.Compose([BYTES, transforms.AutoAugment()])
+LOADERS = {"floats": AUGMENT, "bytes": BYTES, "autoaugment": AUTOAUGMENT}
 
 
 def image_of(random):
@@ -50,6 +54,22 @@ def rate(count, work):
     return count / (time.perf_counter() - begin)
 
 
+def collate_bytes(batch):
+    """A batch of bytes with channels last, filled image by image."""
+    images = torch.zeros((len(batch), 3, 224, 224), dtype=torch.uint8).contiguous(memory_format=torch.channels_last)
+    for n, (image, _) in enumerate(batch):
+        images[n] += torch.from_numpy(numpy.rollaxis(numpy.array(image, dtype=numpy.uint8), 2))
+    return images, torch.tensor([label for _, label in batch])
+
+
+def normalised(x):
+    """Samples on the device as the network takes them."""
+    if x.dtype != torch.uint8:
+        return x
+    mean, deviation = (255 * torch.tensor(v, device=x.device).view(1, 3, 1, 1) for v in (MEAN, DEVIATION))
+    return x.float().sub_(mean).div_(deviation)
+
+
 def parts_of(folder):
     """Images/s of one core: decoding alone, and with all transforms."""
     raw = [open(os.path.join(folder, "class", f"{n}.jpg"), "rb").read() for n in range(64)]
@@ -57,6 +77,9 @@ def parts_of(folder):
     torch.set_num_threads(1)
     return {"decode": rate(200, lambda n: Image.open(io.BytesIO(raw[n % 64])).convert("RGB")),
             "transform": rate(200, lambda n: AUGMENT(opened[n % 64])),
+            "bytes": rate(200, lambda n: BYTES(opened[n % 64])),
+            "autoaugment": rate(400, lambda n: AUTOAUGMENT(opened[n % 64])),
+            "collate": 64 * rate(8, lambda n: collate_bytes([(BYTES(i), 0) for i in opened])),
             "both": rate(200, lambda n: AUGMENT(Image.open(io.BytesIO(raw[n % 64])).convert("RGB")))}
 
 
@@ -89,11 +112,13 @@ def resident(step, batch):
 
 def fed(step, data, batch, workers, seconds):
     """Images/s through the loader, after as many batches as the workers hold at the start."""
-    loader = torch.utils.data.DataLoader(data, batch, shuffle=True, num_workers=workers, pin_memory=True, drop_last=True)
+    collate = collate_bytes if data.transform is not AUGMENT else None
+    loader = torch.utils.data.DataLoader(data, batch, shuffle=True, num_workers=workers, pin_memory=True, drop_last=True,
+                                         collate_fn=collate)
     skip, seen, begin = max(2, 2 * workers), 0, None
     while True:
         for x, y in loader:
-            x = x.cuda(non_blocking=True).contiguous(memory_format=torch.channels_last)
+            x = normalised(x.cuda(non_blocking=True)).contiguous(memory_format=torch.channels_last)
             step(x, y.cuda(non_blocking=True))
             seen += 1
             if seen == skip:
@@ -121,14 +146,15 @@ def main():
     parser.add_argument("--models", default="resnet18,resnet50")
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--loader", choices=LOADERS, default="floats")
     args = parser.parse_args()
     torch.backends.cudnn.benchmark = True
-    result = {"cores": os.cpu_count(), "torch": torch.__version__, "batch": args.batch, "rows": []}
+    result = {"cores": os.cpu_count(), "torch": torch.__version__, "batch": args.batch, "loader": args.loader, "rows": []}
     with tempfile.TemporaryDirectory() as folder:
         result["bytes"] = make_files(folder, 512)
         result["parts"] = parts_of(folder)
         print(result, flush=True)
-        data = Repeated(folder, AUGMENT)
+        data = Repeated(folder, LOADERS[args.loader])
         for name in args.models.split(","):
             step = step_of(name)
             result["rows"].append({"model": name, "workers": None, "images_s": resident(step, args.batch)})

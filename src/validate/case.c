@@ -201,7 +201,7 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     const char *precision = cm__text_of(c->run, "precision"), *optimizer = cm__text_of(c->run, "optimizer"),
                *runtime = cm__text_of(c->run, "runtime"), *mode = cm__text_of(c->run, "mode"),
                *recompute = cm__text_of(c->run, "recompute"), *layout = cm__text_of(c->run, "layout"),
-               *attention = cm__text_of(c->run, "attention");
+               *attention = cm__text_of(c->run, "attention"), *loss = cm__text_of(c->run, "loss_kernel");
     cm_status   status = CM_OK;
     o->load.seq = (int64_t)cm__number_of(c->run, "seq", 0);
     train->software = (int32_t)cm__number_of(c->run, "software", cm__number_of(c->set, "software", 0));
@@ -212,6 +212,8 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && runtime) status = cm_runtime_parse(runtime, &o->runtime, diag);
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     if (!status && attention) status = cm_attention_parse(attention, &train->attention, diag);
+    if (!status && loss) status = cm_loss_kernel_parse(loss, &train->loss_kernel, diag);
+    train->metrics = (int32_t)cm__number_of(c->run, "train_metrics", 0);
     train->inference = mode && strcmp(mode, "inference") == 0;
     o->plan.zero = (int32_t)cm__number_of(c->run, "zero", 0);
     if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
@@ -251,11 +253,11 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
                               (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
                               (int)train->recompute, train->recompute_layers, (int)train->inference,
                               (int)train->master, (int)train->keep_products, (int)train->software, (int)train->attention,
-                              (int)train->traced_backward);
+                              (int)train->traced_backward, (int)train->loss_kernel, train->metrics);
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);

@@ -174,24 +174,13 @@ static bool sums_made(const cm__fusing *f, const cm_node *norm)
     return from >= 0 && cm__class(&f->d->g->nodes[from]) == CM_CLASS_CONV;
 }
 
-/* A library's sum over columns of the input, and a kernel that reads the other operands. */
+/* The sums of a batch norm: a library's kernel reads each operand once at the speed of memory (cuDNN's
+   CUDNN_BATCHNORM_SPATIAL_PERSISTENT, which MLPerf's ResNet-50 fuses with ReLU and sums), where PyTorch adds up columns. */
 static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
-    cm__dispatch    *d = f->d;
-    const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
-    const cm_tensor *x = cm__in(d->g, forward, 0);
-    cm_poly          images = cm__poly_dim(x->dims[0]), bytes = cm_tensor_bytes(x);
-    cm_poly          channels = x->rank > 1 ? cm__poly_dim(x->dims[1]) : cm__poly_const(1);
-    cm_poly          pixels = x->rank > 2 ? cm__poly_product(x->dims + 2, x->rank - 2) : cm__poly_const(1);
-    const char      *sum = d->nhwc ? "sum" : "sum:nchw";
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, sum, x->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = d->nhwc ? cm__poly_const(1) : images;
-    c.sizes[CM__REDUCE_REDUCE] = d->nhwc ? cm__poly_mul(images, pixels) : channels;
-    c.sizes[CM__REDUCE_INNER] = d->nhwc ? channels : pixels;
-    cm__dispatch_add(d, node, &c);
-    if (cm__poly_at(&summed, 1) > 1.5 * cm__poly_at(&bytes, 1))
-        cm__call_generated(d, node, "fused", cm__poly_add(summed, cm__poly_scale(bytes, -1)));
-    if (cm__node(d, node) == forward) cm__dispatch_count_batch(d, node);
+    const cm_node *n = cm__node(f->d, node);
+    cm__call_generated(f->d, node, "fused", summed);
+    if (n == cm__forward_of(f->d, n)) cm__dispatch_count_batch(f->d, node);
 }
 
 static void emit_tuned(cm__fusing *f, int32_t kernel)

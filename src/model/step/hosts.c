@@ -30,8 +30,18 @@ static const cm__known_host *host_named(cm__ctx *ctx, const char *id)
              meant ? meant : "", meant ? "'?" : "", known);
 }
 
-/* The named host, or the usual host of the device or of its base. Unknown rates are those of the measured host,
-   scaled by the clocks. */
+/* Images/s of a core by the last host of the table that has a rate, a server as the others are. Cores run near their boost
+   clocks while some of them decode, and host times are scaled by these, too (host.c). */
+static double decoding_of(const cm__known_host *host)
+{
+    const cm__known_host *known = &cm__known_hosts[0];
+    for (int32_t i = 1; i < cm__n_known_hosts; i++)
+        if (!isnan(cm__known_hosts[i].images_s)) known = &cm__known_hosts[i];
+    return host->boost_hz > 0 ? known->images_s * host->boost_hz / known->boost_hz : cm__known_hosts[0].images_s;
+}
+
+/* The named host, or the usual host of the device or of its base. Unknown rates are those of measured hosts, scaled by
+   the clocks. */
 cm__known_host cm__host_of(cm__ctx *ctx, const cm_device *device, const char *id)
 {
     cm__known_host host = {.id = device ? device->info.id : id, .name = "an unknown host", .cores = CORES_OTHERWISE,
@@ -46,7 +56,7 @@ cm__known_host cm__host_of(cm__ctx *ctx, const cm_device *device, const char *id
     const cm__known_host *measured = &cm__known_hosts[0];
     double                clocks = host.clock_hz > 0 ? host.clock_hz / measured->clock_hz : 1;
     if (isnan(host.read_bytes_s)) host.read_bytes_s = measured->read_bytes_s;
-    if (isnan(host.images_s)) host.images_s = measured->images_s * clocks;
+    if (isnan(host.images_s)) host.images_s = decoding_of(&host);
     if (isnan(host.tokens_s)) host.tokens_s = measured->tokens_s * clocks;
     return host;
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "model/time/factors.h"
 
+#define NARROW 64 /* width of a head up to which kernels of 2023 have their first factor */
+
 /* PyTorch chooses cuDNN's kernel on these, and FlashAttention 2 on older ones. */
 static bool takes_cudnn(const cm_device *device)
 {
@@ -12,22 +14,28 @@ static bool takes_cudnn(const cm_device *device)
     return family && (strcmp(family, "nvidia-hopper") == 0 || strcmp(family, "nvidia-blackwell") == 0);
 }
 
-typedef double factor_rule(bool forward, bool cudnn);
+typedef double factor_rule(bool forward, bool wide, bool cudnn);
 
-static double flash(bool forward, bool cudnn)
+static double flash(bool forward, bool wide, bool cudnn)
 {
+    (void)wide;
     if (!cudnn) return 1;
     return forward ? cm__time_factors.flash_forward : cm__time_factors.flash_backward;
 }
 
-static double flash1(bool forward, bool cudnn) { return cm__time_factors.flash1 * flash(forward, cudnn); }
-
-static double efficient(bool forward, bool cudnn)
+/* FlashAttention 2 gained most where heads are wide. */
+static double flash1(bool forward, bool wide, bool cudnn)
 {
-    return (forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward) * flash(forward, cudnn);
+    return (wide ? cm__time_factors.flash1_wide : cm__time_factors.flash1) * flash(forward, wide, cudnn);
 }
 
-static double cudnn_itself(bool forward, bool cudnn) { return (void)forward, (void)cudnn, 1; }
+static double efficient(bool forward, bool wide, bool cudnn)
+{
+    return (forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward) *
+           flash(forward, wide, cudnn);
+}
+
+static double cudnn_itself(bool forward, bool wide, bool cudnn) { return (void)forward, (void)wide, (void)cudnn, 1; }
 
 static const struct {
     const char  *name;
@@ -43,7 +51,8 @@ bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call
         *usual = *call;
         memset(usual->variant, 0, sizeof usual->variant);
         if (*rest) memcpy(usual->variant, rest + 1, strlen(rest + 1));
-        *factor = kernels[i].rule(call->pass == CM__PASS_FORWARD, takes_cudnn(device));
+        *factor = kernels[i].rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW,
+                                  takes_cudnn(device));
         return true;
     }
     return false;

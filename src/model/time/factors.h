@@ -44,7 +44,7 @@ typedef struct cm__factors {
     double function_flop, random_number, contended_bf16, contended_bf16_each; /* likewise */
     double rows_of_block, undivided_sums, many_sums_columns; /* how Inductor divides sums: dispatch/compiled.c */
     double contended_adds;  /* additions to each number of a table, from which on they wait for each other */
-    double flash1, flash_forward, flash_backward, efficient_forward, efficient_backward;
+    double flash1, flash1_wide, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;
     /* of another device's times, without and with corrections, if they differ by a factor of two; part of it at

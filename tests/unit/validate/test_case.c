@@ -38,6 +38,18 @@ TEST(options_of_a_row)
     assert_int_equal(c->runtime, CM_RUNTIME_TORCH_COMPILE);
 }
 
+/* Rows that differ in the trainer's loss and metrics have steps of their own. */
+TEST(loss_and_metrics_of_a_row)
+{
+    cm__case *plain = case_of(ROW ", 'batch': 4}"), *fused = case_of(ROW ", 'batch': 4, 'loss_kernel': 'fused'}"),
+             *rated = case_of(ROW ", 'batch': 4, 'loss_kernel': 'fused', 'train_metrics': 2}");
+    assert_true(plain->step != fused->step && fused->step != rated->step);
+    assert_int_equal(fused->train.loss_kernel, CM_LOSS_KERNEL_FUSED);
+    assert_int_equal(fused->train.metrics, 0);
+    assert_int_equal(rated->train.metrics, 2);
+    REASON_HAS(case_of(ROW ", 'loss_kernel': 'melted'}"), "melted");
+}
+
 /* What the set says holds for all rows that do not say otherwise. */
 TEST(options_of_a_set)
 {
@@ -142,7 +154,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(members_of_rows),  cmocka_unit_test(families_of_fits),
-        cmocka_unit_test(options_of_a_row), cmocka_unit_test(options_of_a_set),
+        cmocka_unit_test(options_of_a_row), cmocka_unit_test(loss_and_metrics_of_a_row),
+        cmocka_unit_test(options_of_a_set),
         cmocka_unit_test(the_usual_batch),  cmocka_unit_test(each_is_made_once),
         cmocka_unit_test(another_run),      cmocka_unit_test(why_not),
         cmocka_unit_test(a_failed_call_is_a_reason), cmocka_unit_test(profiles_of_a_set),

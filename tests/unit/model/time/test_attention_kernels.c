@@ -62,9 +62,22 @@ static void factors_are_over_what_the_device_takes(void **state)
     assert_true(factor_on("nvidia-h100", cudnn) == 1);
 }
 
+/* Kernels of 2023 lose more with wide heads, in both passes and whatever the device takes today. */
+static void old_kernels_depend_on_the_width_of_heads(void **state)
+{
+    const char *narrow = "attention forward flash1 bf16 1,64,64,2,2,64,1",
+               *wide = "attention backward flash1 bf16 1,64,64,2,2,128,1";
+    (void)state;
+    assert_true(factor_on("nvidia-a100-80g", narrow) == cm__time_factors.flash1);
+    assert_true(factor_on("nvidia-a100-80g", wide) == cm__time_factors.flash1_wide);
+    assert_true(factor_on("nvidia-h100", wide) == cm__time_factors.flash1_wide * cm__time_factors.flash_backward);
+    assert_true(cm__time_factors.flash1_wide > cm__time_factors.flash1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_recognised), 
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_recognised),
+                                       cmocka_unit_test(old_kernels_depend_on_the_width_of_heads),
                                        cmocka_unit_test(factors_are_over_what_the_device_takes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
