@@ -14,7 +14,7 @@
 #include "model/execution/execution.h"
 
 typedef struct layer {
-    double  compute_s, in_bytes, out_bytes, rows;
+    double  compute_s, in_bytes, out_bytes;
     int32_t block;
     uint8_t phase;
     bool    weights;
@@ -31,19 +31,6 @@ static double weights_in(const cm__job *j, const cm_node *n)
     return numbers * cm__job_element(j) * cm__job_kept(j, n);
 }
 
-/* Rows of the weight matrices that a node reads: one for each of their inputs. */
-static double rows_in(const cm__job *j, const cm_node *n)
-{
-    double rows = 0;
-    for (int32_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] < 0) continue;
-        const cm_tensor *t = cm__t(j->g, n->inputs[i]);
-        if ((t->role != CM_ROLE_PARAMETER && t->role != CM_ROLE_CAST) || t->rank < 2) continue;
-        rows += cm__tensor_elements_at(j->g, n->inputs[i], 1) / (double)t->dims[0].fixed;
-    }
-    return rows;
-}
-
 static double gradients_out(const cm__job *j, const cm_node *n)
 {
     double numbers = 0;
@@ -58,7 +45,7 @@ static double gradients_out(const cm__job *j, const cm_node *n)
 static double layer_s(const cm__job *j, const layer *l)
 {
     double stream = j->single_operator ? 0 : j->vector_scale * fmax(l->in_bytes, l->out_bytes) / j->far_bytes_s;
-    return j->older * hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s + l->rows * j->row_s) : 0);
+    return j->older * hypot(l->compute_s, l->weights ? fmax(stream, j->layer_s) : 0);
 }
 
 /* A repeated block of the model is one layer; outside blocks, every node with weights starts one. */
@@ -88,6 +75,25 @@ static double input_out_bytes(const cm__job *j, int64_t micro_batch)
     return blocks ? cm__job_inputs_out_bytes(j, micro_batch) / blocks : 0;
 }
 
+/* The last forward node of a repeated block; without blocks, of the whole model. */
+static int32_t last_stored(const cm__job *j)
+{
+    int32_t last = j->g->n_nodes;
+    for (int32_t i = 0; i < j->g->n_nodes; i++)
+        if (j->g->nodes[i].phase == CM_FORWARD && j->g->nodes[i].block >= 0) last = i;
+    return last;
+}
+
+/* The software divides a batch into equal micro-batches. A batch without a divisor that is at most twice the least
+   number has a smaller last one. */
+static double micro_batches(double batch, double most)
+{
+    double least = ceil(batch / most);
+    for (double n = least; n <= 2 * least; n++)
+        if (fmod(batch, n) == 0) return n;
+    return least;
+}
+
 void cm__execution_streaming(const cm__job *j, cm__run *r)
 {
     if (j->device->execution.interval_s.known && !j->single_operator) {
@@ -102,16 +108,16 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
                  "one sample's activations do not fit the on-chip memory of one %s; a shorter sequence would need less",
                  j->device->info.id);
     if (j->micro_batch > 0 && j->micro_batch < most) most = j->micro_batch;
-    double micros = ceil(j->batch / (double)most), size = ceil(j->batch / micros), layers = 0;
+    double micros = micro_batches(j->batch, (double)most), size = ceil(j->batch / micros), layers = 0;
     double  moved = again ? input_out_bytes(j, (int64_t)size) : 0;
     layer   now = {.block = -1};
-    int32_t first = 0;
+    int32_t first = 0, stored = last_stored(j);
     r->micro_batch = (int64_t)size;
     r->recomputes = again;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
-        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD ? 2 : 1;
+        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD && i <= stored ? 2 : 1;
         double node = runs * (cm__job_node_s(j, i, size) + j->vector_scale * j->score_s * cm__job_scores(j, n, size));
         if (begins(&now, n, in > 0)) {
             cm__run_spread(r, first, i, micros * layer_s(j, &now));
@@ -121,7 +127,6 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
         }
         now.compute_s += node;
         now.in_bytes += in;
-        now.rows += rows_in(j, n);
         now.out_bytes += out;
         now.weights = now.weights || in > 0 || out > 0;
         r->node_s[i] = node;
