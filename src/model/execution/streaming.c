@@ -4,11 +4,12 @@
  *
  * Forward streams a layer's weights in. Backward streams them in again while the gradients go out; the update runs
  * where the weights are stored. A layer takes its arithmetic time plus the longer of its stream and its latency, part
- * of which overlaps with the arithmetic. The latency grows with the rows of its weights, which follow each other.
+ * of which overlaps with the arithmetic. The latency does not depend on the size of the layer.
  * The softmax of attention is work of the cores for each score, whatever the width of a head, beside its products.
- * If the activations of the whole batch do not fit, only layer inputs are stored and the rest is recomputed. What does
- * not fit of these leaves the chip in forward and comes back in backward, beside the weights. If the largest layer does
- * not fit, the batch is divided into micro-batches, each of which streams the weights again.
+ * If the activations of the whole batch do not fit, only layer inputs are stored and the rest is recomputed, except
+ * behind the last repeated block, where backward begins. What does not fit of the inputs leaves the chip in forward and
+ * comes back in backward, beside the weights. If the largest layer does not fit, the batch is divided into equal
+ * micro-batches, each of which streams the weights again.
  */
 #include <math.h>
 #include "model/execution/execution.h"
@@ -75,17 +76,18 @@ static double input_out_bytes(const cm__job *j, int64_t micro_batch)
     return blocks ? cm__job_inputs_out_bytes(j, micro_batch) / blocks : 0;
 }
 
-/* The last forward node of a repeated block; without blocks, of the whole model. */
-static int32_t last_stored(const cm__job *j)
+/* The last forward node of the repeated blocks, whose results backward computes again; without blocks, of all. Backward
+   begins behind it, with the results of the head still on the chip. */
+static int32_t last_recomputed(const cm__job *j)
 {
-    int32_t last = j->g->n_nodes;
+    int32_t last = -1;
     for (int32_t i = 0; i < j->g->n_nodes; i++)
         if (j->g->nodes[i].phase == CM_FORWARD && j->g->nodes[i].block >= 0) last = i;
-    return last;
+    return last >= 0 ? last : j->g->n_nodes;
 }
 
-/* The software divides a batch into equal micro-batches. A batch without a divisor that is at most twice the least
-   number has a smaller last one. */
+/* Micro-batches are equal: their number divides the batch. If nothing up to twice the least number does, the last one
+   is smaller. */
 static double micro_batches(double batch, double most)
 {
     double least = ceil(batch / most);
@@ -111,13 +113,13 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
     double micros = micro_batches(j->batch, (double)most), size = ceil(j->batch / micros), layers = 0;
     double  moved = again ? input_out_bytes(j, (int64_t)size) : 0;
     layer   now = {.block = -1};
-    int32_t first = 0, stored = last_stored(j);
+    int32_t first = 0, last = last_recomputed(j);
     r->micro_batch = (int64_t)size;
     r->recomputes = again;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
-        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD && i <= stored ? 2 : 1;
+        double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD && i <= last ? 2 : 1;
         double node = runs * (cm__job_node_s(j, i, size) + j->vector_scale * j->score_s * cm__job_scores(j, n, size));
         if (begins(&now, n, in > 0)) {
             cm__run_spread(r, first, i, micros * layer_s(j, &now));
