@@ -41,7 +41,7 @@ CONVOLUTIONAL = ("resnet50", "resnext101", "efficientnet-b0-g16", "efficientnet-
 # as matrix products, so their efficiencies are relative to `gemm`; the guesses are from other families of machines.
 # superstep: single convolutions on a first-generation IPU (Jia et al., Dissecting the Graphcore IPU, arXiv:1912.03413; 268 with
 # at least 32 channels) take FLOP / (0.44 peak) + 4,000 cycles within 22 %; 3,000 cycles for 1x1 kernels, 7,250 for 3x3.
-# layer_latency: 1 ms, the order of the fill and drain of a wafer whose data cross 922 cores in 1 us, a thousand times.
+# layer_latency: 1 ms, of unknown origin, within a factor of 4.5.
 # score_latency: 100 cycles of a core at 850 MHz, for a maximum, an exponential, a sum and a division.
 # older_software: "GPT style models train with ~30% improved performance in release 2.0.2" (source release-2.0.2 of cerebras-cs2-wafer).
 GUESS = {
