@@ -41,13 +41,13 @@ CONVOLUTIONAL = ("resnet50", "resnext101", "efficientnet-b0-g16", "efficientnet-
 # as matrix products, so their efficiencies are relative to `gemm`; the guesses are from other families of machines.
 # superstep: single convolutions on a first-generation IPU (Jia et al., Dissecting the Graphcore IPU, arXiv:1912.03413; 268 with
 # at least 32 channels) take FLOP / (0.44 peak) + 4,000 cycles within 22 %; 3,000 cycles for 1x1 kernels, 7,250 for 3x3.
-# row_latency: 1 ms for the 10,000 rows of a layer of width 1,430.
+# layer_latency: 1 ms, of unknown origin, within a factor of 4.5.
 # score_latency: 100 cycles of a core at 850 MHz, for a maximum, an exponential, a sum and a division.
 # older_software: "GPT style models train with ~30% improved performance in release 2.0.2" (source release-2.0.2 of cerebras-cs2-wafer).
 GUESS = {
     "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
     "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"),
-    "superstep": (4000.0, 0.5, "1"), "row_latency": (1e-7, 1.5, "s"), "score_latency": (1.2e-7, 1.5, "s"), "older_software": (1.3, 0.2, "1"),
+    "superstep": (4000.0, 0.5, "1"), "layer_latency": (1e-3, 1.5, "s"), "score_latency": (1.2e-7, 1.5, "s"), "older_software": (1.3, 0.2, "1"),
 }
 MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # upper limits of efficiencies
 OF_GEMM = ("conv", "attention")
@@ -59,7 +59,7 @@ FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
                       ("gemm", "conv", "attention", "memory", "section_overhead")),
-    "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "score_latency", "row_latency", "older_software")),
+    "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "score_latency", "layer_latency", "older_software")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory")),
     "habana-gaudi3": (("habana-gaudi3",), ("gemm", "conv", "attention", "memory")),

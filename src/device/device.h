@@ -31,7 +31,7 @@ typedef enum cm__effort {
 typedef struct cm__execution {
     bool      known;
     cm_number efficiency[CM__EFFORTS]; /* of the matrix peak; memory: of the bandwidth, without fusion */
-    cm_number step_s, section_s, layer_s, row_s, score_s;
+    cm_number step_s, section_s, layer_s, score_s;
     cm_number superstep;               /* cycles */
     cm_number fill;                    /* samples in a full pipeline */
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */

@@ -282,7 +282,6 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->step_s = cm__number_at(x, "step_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
-    e->row_s = cm__number_at(x, "row_latency", sources);
     e->score_s = cm__number_at(x, "score_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->fill = cm__number_at(x, "fill", sources);

@@ -7,6 +7,7 @@
 #include "device/number.h"
 #include "graph/rule.h"
 #include "model/step/loading.h"
+#include "model/step/sparsity.h"
 #include "model/time/factors.h"
 
 bool cm__has_plan(const cm_plan *p)
@@ -127,12 +128,16 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
     return m;
 }
 
-static double gradient_bytes(const cm_graph *step)
+/* Pruned weights have no gradient; `kept` is the part of weights that remains. */
+static double gradient_bytes(const cm_graph *step, double kept)
 {
     double bytes = 0;
+    bool   blocks = cm__has_blocks(step);
     for (int32_t t = 0; t < step->n_tensors; t++) {
-        cm_poly of = cm_tensor_bytes(cm__t(step, t));
-        if (cm__t(step, t)->role == CM_ROLE_PARAMETER_GRADIENT) bytes += of.c[0];
+        if (cm__t(step, t)->role != CM_ROLE_PARAMETER_GRADIENT) continue;
+        int32_t maker = cm__t(step, t)->producer;
+        bool    pruned = kept < 1 && maker >= 0 && cm__is_pruned(step, &step->nodes[maker], blocks);
+        bytes += cm_tensor_bytes(cm__t(step, t)).c[0] * (pruned ? kept : 1);
     }
     return bytes;
 }
@@ -183,7 +188,7 @@ static double last_bucket_bytes(const cm_graph *step, double full)
 static double part_behind(const cm_graph *step, const cm_device *device)
 {
     const cm_number *full = &device->execution.gradient_bucket;
-    double           bytes = gradient_bytes(step);
+    double           bytes = gradient_bytes(step, 1);
     return full->known && bytes > 0 ? 1 - last_bucket_bytes(step, full->value) / bytes
                                     : 1 - 1.0 / cm__part_count(step);
 }
@@ -219,7 +224,7 @@ static void exchange_gradients(const cm_graph *step, const cm_device *device, co
 void cm__add_replicas(const cm_graph *step, const cm_device *device, const cm_fabric *fabric, cm_prediction_info *i)
 {
     const cm_plan *plan = &i->plan;
-    double    bytes = gradient_bytes(step) / i->devices;
+    double    bytes = gradient_bytes(step, cm__sparsity_kept(device, &i->sparsity)) / i->devices;
     int32_t   here = fabric ? cm_fabric_node(fabric) / i->devices : 1;
     cm__group group = {i->plan.dp, here < 1 ? 1 : here < i->plan.dp ? here : i->plan.dp};
     cm__behind part = i->style == CM_STYLE_KERNELS || plan->overlap             ? ALL_BEHIND

@@ -188,7 +188,7 @@ static void style_host(cm_device *d) { cm__number_scale(&d->execution.step_s, 1 
 
 static void style_pieces(cm_device *d)
 {
-    cm_number *times[] = {&d->execution.section_s, &d->execution.layer_s, &d->execution.row_s, &d->execution.superstep};
+    cm_number *times[] = {&d->execution.section_s, &d->execution.layer_s, &d->execution.superstep};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) cm__number_scale(times[i], 1 / CM__BETTER);
 }
 

@@ -93,7 +93,6 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .batch = (double)batch,
                               .section_s = cm__value_or(e->section_s, 0),
                               .layer_s = cm__value_or(e->layer_s, 0),
-                              .row_s = cm__value_or(e->row_s, 0),
                               .score_s = cm__value_or(e->score_s, 0) / cm__value_or(device->numbers[CM_CORES], 1),
                               .superstep_s = cm__value_or(e->superstep, 0) / clock,
                               .older = older_software(step, e),

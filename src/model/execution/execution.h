@@ -43,7 +43,6 @@ typedef struct cm__job {
     double           near_bytes_s, near_bytes;        /* memory of the activations: effective bandwidth, capacity */
     double           far_bytes_s;                     /* effective bandwidth of the memory that has the weights */
     double           section_s, superstep_s, layer_s; /* fixed costs; 0: none */
-    double           row_s;                           /* of each row of a layer's weights; 0: none */
     double           score_s;                         /* of each attention score in each pass, on all cores; 0: none */
     double           older;                           /* step time with the asked software over today's */
     double           fill;                            /* samples in a full pipeline, at least 1 */

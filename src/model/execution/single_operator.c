@@ -49,7 +49,7 @@ void cm__job_use_operator_rates(cm__job *j)
     if (!only || isinf(j->near_bytes_s)) return; /* the bandwidth of its operands is unknown */
     j->single_operator = true;
     j->operator_s = cm__value_or(e->operator_s, 0);
-    j->section_s = j->layer_s = j->row_s = j->score_s = 0;
+    j->section_s = j->layer_s = j->score_s = 0;
     double better = isnan(gemm) ? 1 : gemm / cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1);
     for (int i = 0; i < CM__EFFORTS; i++) /* other classes run on the same units and speed up by the same factor */
         j->peak_flop_s[i] = cm__job_rate(j, fmin(1, cm__job_share(j, (cm__effort)i) * better));

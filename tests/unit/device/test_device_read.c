@@ -106,7 +106,7 @@ static void parameters_of_execution(void **state)
         ",\n\"execution\": {\"efficiency\": {" SHARE("gemm", "0.1") ", " SHARE("conv", "0.2") ", "
         SHARE("attention", "0.3") ", " SHARE("memory", "0.4") "}, " SECONDS("step_overhead", "1e-3") ", "
         SECONDS("section_overhead", "2e-3") ", " SECONDS("layer_latency", "3e-3") ", "
-        SECONDS("row_latency", "4e-7") ", " SECONDS("score_latency", "5e-7") ", "
+        SECONDS("score_latency", "5e-7") ", "
         SHARE("fill", "6") ", " SHARE("error", "0.5") "}"));
     const cm__execution *e = &d->execution;
     (void)state;
@@ -114,7 +114,7 @@ static void parameters_of_execution(void **state)
     assert_true(e->efficiency[CM__EFFORT_GEMM].value == 0.1 && e->efficiency[CM__EFFORT_CONV].value == 0.2);
     assert_true(e->efficiency[CM__EFFORT_ATTENTION].value == 0.3 && e->efficiency[CM__EFFORT_MEMORY].value == 0.4);
     assert_true(e->step_s.value == 1e-3 && e->section_s.value == 2e-3 && e->layer_s.value == 3e-3);
-    assert_true(e->row_s.value == 4e-7 && e->score_s.value == 5e-7);
+    assert_true(e->score_s.value == 5e-7);
     assert_true(e->fill.value == 6 && e->error.value == 0.5);
     assert_false(e->superstep.known || e->engines.known || e->lanes.known || e->conv_error.known);
     cm_device_free(d);

@@ -75,14 +75,15 @@ static void layers_have_a_latency(void **state)
     assert_near(a.info.device_time_s, a.info.launches, 1e-3);
 }
 
-/* A row of weights for each input of a product. Backward reads the second matrix alone: the input of the network needs
-   no gradient. */
-static void rows_of_weights_have_a_latency(void **state)
+/* A layer of twice the width takes the same latency. */
+static void the_latency_does_not_depend_on_the_width(void **state)
 {
     (void)state;
-    const char *chip = STREAMING("1e12", "1e18", ", \"row_latency\": " NUMBER("1e-3", "s"));
-    answer      a = ask(chip, "mlp:in=400,hidden=300,out=100", 1, false);
-    assert_near(a.info.device_time_s, (400 + 300 + 300) * 1e-3, 1e-3);
+    const char *chip = STREAMING("1e12", "1e18", ", \"layer_latency\": " NUMBER("1", "s"));
+    answer      narrow = ask(chip, "gpt:layers=4,hidden=256,heads=4,seq=64,vocab=1000", 1, false);
+    answer      wide = ask(chip, "gpt:layers=4,hidden=512,heads=8,seq=64,vocab=1000", 1, false);
+    assert_near(narrow.info.device_time_s, narrow.info.launches, 1e-3);
+    assert_near(wide.info.device_time_s, narrow.info.device_time_s, 1e-3);
 }
 
 /* Twice as many heads of half the width have the same products and twice as many scores. A core takes `score_latency`
@@ -153,6 +154,28 @@ static void activations_bound_the_micro_batch(void **state)
     assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_FIT);
 }
 
+/* The chip holds the logits of 25 samples. 64 run in four times 16, 61, a prime number, in 21, 20 and 20. */
+static void micro_batches_are_equal(void **state)
+{
+    (void)state;
+    const char *chip = STREAMING("8.2e7", "1e8", ""), *model = "gpt:layers=2,hidden=64,heads=2,seq=64,vocab=12800";
+    assert_int_equal(ask(chip, model, 64, false).info.micro_batch, 16);
+    assert_int_equal(ask(chip, model, 61, false).info.micro_batch, 21);
+}
+
+/* A chip that cannot store all results computes those of the blocks again, but not the logits, from which backward
+   begins. */
+static void the_head_is_not_computed_again(void **state)
+{
+    (void)state;
+    const char  *model = "gpt:layers=8,hidden=512,heads=8,seq=128,vocab=16384";
+    const double tokens = 8 * 128, blocks = 8 * tokens * (24.0 * 512 * 512 + 4 * 128 * 512);
+    answer       small = ask(STREAMING("1e8", "1e18", ""), model, 8, false);
+    answer       large = ask(STREAMING("1e12", "1e18", ""), model, 8, false);
+    assert_true(small.info.recomputes && !large.info.recomputes);
+    assert_near(small.info.device_time_s - large.info.device_time_s, blocks / 1e14, 3e-2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,11 +185,13 @@ int main(void)
         cmocka_unit_test(pruned_weights_have_no_gradient),
         cmocka_unit_test(blocks_alone_are_pruned),
         cmocka_unit_test(layers_have_a_latency),
-        cmocka_unit_test(rows_of_weights_have_a_latency),
+        cmocka_unit_test(the_latency_does_not_depend_on_the_width),
         cmocka_unit_test(scores_take_the_time_of_a_core),
         cmocka_unit_test(inputs_of_layers_leave_the_chip),
         cmocka_unit_test(older_software_is_slower_for_causal_models),
         cmocka_unit_test(activations_bound_the_micro_batch),
+        cmocka_unit_test(micro_batches_are_equal),
+        cmocka_unit_test(the_head_is_not_computed_again),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
