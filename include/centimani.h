@@ -888,7 +888,7 @@ typedef struct cm_predict_options {
     cm_layout  layout;  /* auto: channels last for colour images in 16-bit types */
     cm_sparsity sparsity;
     cm_loading_options loading;
-    int32_t    steps_per_call; /* steps that a device running whole graphs makes per host call; 0: 1 */
+    int32_t    steps_per_call; /* steps that a device running whole graphs makes per host call; 0: as is usual on it */
     cm_plan    plan;    /* several devices: the step is one iteration over the global batch */
     const cm_fabric *fabric; /* interconnect of the plan's devices; may be NULL if there is one device */
     bool       sensitivities; /* also compute cm_prediction_sensitivity() */

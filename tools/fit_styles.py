@@ -158,9 +158,9 @@ class Bench:
 
     def ask(self, row, profile, batch):
         words = [self.program, "predict", row["model"], "--device", profile, "--json", *self.division(row, batch)]
-        for key in ("seq", "precision", "recompute", "mode", "pp", "attention", "software"):
+        for key in ("seq", "precision", "recompute", "mode", "pp", "attention", "software", "steps_per_call"):
             if key in row:
-                words += ["--" + key, str(row[key])]
+                words += ["--" + key.replace("_", "-"), str(row[key])]
         key = tuple(words)
         if key not in self.known:
             done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -374,7 +374,7 @@ def insert(profile, block):
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
     there = json.loads(text).get("execution", {})  # entries written by hand: from the device's own benchmarks, about its units
-    for key in ("lanes", "overlap", "segmented_softmax", "operator", "step_overhead"):
+    for key in ("steps_per_call", "lanes", "overlap", "segmented_softmax", "operator", "step_overhead"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)

@@ -162,7 +162,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     host: host that launches the kernels and loads the data (default: the device's usual one), or a FILE of 'bench
         --suite host', which plan needs; see docs/loading.md
     host_io: data loading (default: off unless a dataset is named; on: the bytes of the model's inputs)
-    steps_per_call: steps per host call, on devices that run whole graphs (default 1)
+    steps_per_call: steps per host call, on devices that run whole graphs (default 1; 8 in training on IPUs)
     ops: list every kernel call with its time
     missing: list kernel calls that are not in the device's tables; with -o as a file for 'bench --cases'
     trace: also write the step as a timeline for Perfetto (ui.perfetto.dev) or chrome://tracing

@@ -284,6 +284,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->score_s = cm__number_at(x, "score_latency", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
+    e->steps_per_call = cm__number_at(x, "steps_per_call", sources);
     e->fill = cm__number_at(x, "fill", sources);
     e->engines = cm__number_at(x, "engines", sources);
     e->lanes = cm__number_at(x, "lanes", sources);

@@ -249,10 +249,10 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
     cm__plan_check(p->ctx, step, plan);
     bool whole = cm__execution_applies(device, p->info.runtime);
     if (whole && p->info.style == CM_STYLE_KERNELS && (plan->tp > 1 || plan->pp > 1)) {
-        predict_divided(p, step, device, o, loading->together, prepared);
+        predict_divided(p, step, device, o, loading->per_call, prepared);
     } else if (whole) {
         p->info.batch = plan->micro_batch * plan->accumulate;
-        predict_by_execution(p, step, device, loading->together, prepared);
+        predict_by_execution(p, step, device, loading->per_call, prepared);
         cm__add_replicas(step, device, o->fabric, &p->info);
     } else {
         cm__step_model m = cm__predict_plan(p->ctx, step, device, o, common, &p->info, &timed);
@@ -313,6 +313,12 @@ static bool predict_one_step(cm_prediction *p, const cm_graph *step, const cm_de
     return true;
 }
 
+/* Steps that share the host's time for a call: those stated, or the usual loop of training on the device. */
+static double steps_per_call(const cm_graph *step, const cm_device *device, int32_t stated)
+{
+    return stated > 0 ? stated : trains(step) ? fmax(1, cm__value_or(device->execution.steps_per_call, 1)) : 1;
+}
+
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm__prepared *prepared, const cm__common *common)
 {
@@ -322,6 +328,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     p->info = cm__prediction_begin(device, o, o->batch ? o->batch : 1);
     bool whole = cm__execution_applies(device, p->info.runtime);
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
+    loading.per_call = steps_per_call(step, device, o->steps_per_call);
     if (whole) cm__plan_check_execution(p->ctx, device, &o->plan);
     if (cm__has_plan(&o->plan)) {
         predict_by_plan(p, step, device, o, &loading, prepared, common);
@@ -331,7 +338,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
         predict_by_calls(p, step, device, o, &loading, common);
         return;
     }
-    predict_by_execution(p, step, device, loading.together, prepared);
+    predict_by_execution(p, step, device, loading.per_call, prepared);
     p->info.latency_s = trains(step) ? NAN : latency_of(p, step, device);
     cm__loading_add(&loading, &p->info);
     if (o->sensitivities) p->sensitivities = cm__execution_sensitivities(p->ctx, step, device, &loading, &p->info);

@@ -214,7 +214,7 @@ cm__sensitivities cm__execution_sensitivities(cm__ctx *ctx, const cm_graph *g, c
         cm_prediction_info info = *base;
         style_knobs[k].change(changed);
         cm__run run = cm__execution_run(ctx, g, changed, &request, NULL);
-        info.step_time_s = run.device_s + run.host_s / loading->together;
+        info.step_time_s = run.device_s + run.host_s / loading->per_call;
         cm__loading_add(loading, &info);
         if (run.devices == base->devices)
             add(&all, base, style_knobs[k].what, style_knobs[k].is_time, info.step_time_s);

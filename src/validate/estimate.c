@@ -49,7 +49,7 @@ static cm_predict_options options_of(const cm__case *c)
                                 .layout = c->layout,
                                 .sparsity = {.pruned = cm__number_of(c->run, "pruned", 0)},
                                 .loading = loading_of(c),
-                                .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 1)};
+                                .steps_per_call = (int32_t)cm__number_of(c->run, "steps_per_call", 0)};
 }
 
 /* One copy of the model: on one device, on as many as it needs, or on a pipeline of the row's length. `times`: its

@@ -86,6 +86,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
         .turn_s = data.turn_s,
         .first_s = o->workers < 0 ? 0 : read_s + prepare_s + copy_s,
         .together = 1,
+        .per_call = 1,
         .samples = data.samples,
         .workers = o->workers < 0 ? 0 : (int64_t)workers,
         .dataset = data.name,

@@ -58,6 +58,7 @@ typedef struct cm__loading {
     double      copies;  /* that it feeds; 0: one */
     double      first_s; /* per sample of an epoch's first batch, which one worker makes while the device waits */
     double      together; /* steps per host call, whose samples are loaded together */
+    double      per_call; /* steps that share the host's time for a call; may be the device's usual number */
     double      samples; /* per epoch; NAN: unknown */
     int64_t     workers;
     const char *dataset, *host;

@@ -151,9 +151,28 @@ static void smaller_micro_batches_keep_optimizer_states_on_the_chip(void **state
     cm_device_free(bow);
 }
 
+/* Training runs in the device's usual loop, so that a step has an eighth of the host's time for a call; one step per
+   call may be asked for. A request for inference is a call of its own. */
+static void steps_in_a_loop_share_the_time_of_a_call(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("bsp-pipeline", "1e12", "1e18",
+                            EFFICIENCY("1") ", \"superstep\": " NUMBER("1", "1") ", \"step_overhead\": "
+                            NUMBER("8e-4", "s") ", \"steps_per_call\": " NUMBER("8", "1"), PLACED("SRAM"));
+    answer usual = ask(chip, "resnet18", 4, false), request = ask(chip, "resnet18", 4, true);
+    answer one = ask_with(chip, "resnet18", false, (cm_predict_options){.batch = 4, .steps_per_call = 1});
+    answer many = ask_with(chip, "resnet18", false, (cm_predict_options){.batch = 4, .steps_per_call = 80});
+    assert_near(usual.info.host_time_s, 1e-4, 1e-9);
+    assert_near(one.info.host_time_s, 8e-4, 1e-9);
+    assert_near(many.info.host_time_s, 1e-5, 1e-9);
+    assert_near(request.info.host_time_s, 8e-4, 1e-9);
+    assert_near(one.info.step_time_s - usual.info.step_time_s, 7e-4, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_in_a_loop_share_the_time_of_a_call),
         cmocka_unit_test(what_a_given_pipeline_does_not_hold_is_spilled),
         cmocka_unit_test(smaller_micro_batches_keep_optimizer_states_on_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
