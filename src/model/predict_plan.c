@@ -196,6 +196,17 @@ static double part_behind(const cm_graph *step, const cm_device *device)
 /* What of an all-reduce goes on behind backward: all of it, the part inside a node, or nothing. */
 typedef enum cm__behind { NOTHING_BEHIND, NODE_BEHIND, ALL_BEHIND } cm__behind;
 
+/* Copies in a node sum their gradients first, then each of them sums its share with those of other nodes. Returns the
+   time of the former. */
+static double sum_by_node(const cm_fabric *fabric, cm__group group, double bytes, double *all_s)
+{
+    cm__group node = {group.per_node, group.per_node}, nodes = {(group.size + group.per_node - 1) / group.per_node, 1};
+    if (nodes.size < 2) return *all_s;
+    double early_s = cm__comm_time(fabric, CM__ALL_REDUCE, node, bytes);
+    *all_s = early_s + cm__comm_time(fabric, CM__ALL_REDUCE, nodes, bytes / group.per_node);
+    return early_s;
+}
+
 /* Equation (4) of Xie et al. 2024: an all-reduce of the gradients, or each copy sends them to a server and receives
    weights. Compressed gradients are smaller. Copies that do not wait for each other compute the next step meanwhile
    (section 4.3.4): the longer of both decides. */
@@ -213,9 +224,8 @@ static void exchange_gradients(const cm_graph *step, const cm_device *device, co
                     cm__comm_time(fabric, CM__POINT_TO_POINT, pair, bytes);
         i->hidden_s = fmin(i->data_s, i->step_time_s);
     } else if (part != NOTHING_BEHIND) {
-        cm__group node = {group.per_node, group.per_node};
-        double    early_s = part == ALL_BEHIND ? i->data_s : cm__comm_time(fabric, CM__ALL_REDUCE, node, sent);
-        i->hidden_s = fmin(fmin(early_s, i->data_s) * behind, i->phase_s[CM_BACKWARD] / p->accumulate);
+        double early_s = part == ALL_BEHIND ? i->data_s : sum_by_node(fabric, group, sent, &i->data_s);
+        i->hidden_s = fmin(early_s * behind, i->phase_s[CM_BACKWARD] / p->accumulate);
     }
 }
 

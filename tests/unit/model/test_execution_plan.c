@@ -11,7 +11,7 @@
 
 static const char gpt[] = "gpt:layers=8,hidden=1024,heads=8,seq=1024,vocab=1024";
 
-static double step_of(const char *profile, cm_plan plan)
+static double step_in(const char *cluster, const char *profile, cm_plan plan)
 {
     cm_diag          diag = {0};
     cm_device       *device;
@@ -23,7 +23,7 @@ static double step_of(const char *profile, cm_plan plan)
     assert_int_equal(cm_device_load(file_named("chip.json"), &device, &diag), CM_OK);
     assert_int_equal(cm_graph_load(gpt, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    assert_int_equal(cm_fabric_new(device, NULL, &fabric, &diag), CM_OK);
+    assert_int_equal(cm_fabric_new(device, cluster, &fabric, &diag), CM_OK);
     cm_predict_options p = {.batch = 8, .plan = plan, .fabric = fabric, .runtime = CM_RUNTIME_NATIVE};
     if (cm_predict(step, device, &p, &prediction, &diag)) fail_msg("%s", diag.reason);
     double seconds = cm_prediction_get_info(prediction)->step_time_s;
@@ -34,6 +34,8 @@ static double step_of(const char *profile, cm_plan plan)
     cm_device_free(device);
     return seconds;
 }
+
+static double step_of(const char *profile, cm_plan plan) { return step_in(NULL, profile, plan); }
 
 /* With links that take no time, two devices that divide operators take half as long, but for operators that Megatron-LM
    does not divide; memory is too fast for these to count here. */
@@ -102,13 +104,30 @@ static void gradients_are_summed_beside_backward(void **state)
     assert_true(beside > 0 && beside < after / 4); /* one of eight layers and the rest of the model */
 }
 
+/* What a network of 8 Gb/s takes longer than one of 16 Gb/s. */
+static double network_s(int32_t devices)
+{
+    cm_plan     dp = {.devices = devices, .dp = devices};
+    const char *copies = COPIES(OVERLAP, "1e12");
+    return step_in("node=4,net=8Gb", copies, dp) - step_in("node=4,net=16Gb", copies, dp);
+}
+
+/* Nodes of four sum what their copies have summed beside backward, and wait for it: 2 (n - 1) / n of the gradients pass
+   the network of each of n nodes. */
+static void nodes_sum_after_backward(void **state)
+{
+    (void)state;
+    assert_near(network_s(12) / network_s(8), 4.0 / 3, 1e-3);
+    assert_near(network_s(16) / network_s(8), 6.0 / 4, 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensor_parallel_devices_halve_the_products), cmocka_unit_test(sums_run_behind_products),
         cmocka_unit_test(pipeline_stages_have_a_bubble),
         cmocka_unit_test(gradients_are_compressed_and_sent_late),
-        cmocka_unit_test(gradients_are_summed_beside_backward),
+        cmocka_unit_test(gradients_are_summed_beside_backward), cmocka_unit_test(nodes_sum_after_backward),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
