@@ -10,9 +10,10 @@
  *     backward   the product writes; the softmax reads probabilities and gradients and writes; three products read  7
  *     dropout    reads and writes in each direction, and a mask of one byte                                      2 each
  *
- * A compiler may join elementwise operators of a phase to one kernel (`joined_elementwise`), up to a result that another
- * operator of the phase reads. What only parts of the kernel read is not written, and no part reads what another one made. Habana's batch norm has an activation and a sum
- * in its kernel. The update is not joined, and no products run beside it: it takes the memory's own bandwidth at best.
+ * A compiler may join elementwise operators of a phase to one kernel (`joined_elementwise`), up to a result that
+ * another operator of the phase reads. What only parts of the kernel read is not written, and no part reads what
+ * another one made. Habana's batch norm has an activation and a sum in its kernel. The update is not joined, and no
+ * products run beside it: it takes the memory's own bandwidth at best.
  */
 #include <math.h>
 #include "device/number.h"

@@ -32,7 +32,8 @@ static double between_norms_and_activations(void)
     double           sum = 64 * 112 * 112;
     for (int s = 0; s < 4; s++) {
         double width = 64 << s, area = (56 >> s) * (56 >> s), wide = 4 * width * area;
-        sum += (blocks[s] - 1) * 2 * width * area + (s ? 4 + 1 : 1 + 1) * width * area; /* a 3x3 kernel halves the image */
+        sum += (blocks[s] - 1) * 2 * width * area;
+        sum += (s ? 4 + 1 : 1 + 1) * width * area; /* first block: its 3x3 kernel halves the image */
         sum += (2 * blocks[s] + 1) * wide; /* last norms and sums; the norm of the shortcut */
     }
     return sum;
