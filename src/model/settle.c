@@ -113,8 +113,8 @@ static cm_status refuse_trainer(const cm_step_options *o, cm_diag *diag)
                         cm_runtime_name(o->runtime));
 }
 
-/* Habana's compiler runs the operators that a model's code writes out, such as the eight of GPT-2's GELU, one by one. Its
-   libraries have a kernel for norms. */
+/* Habana's compiler gets the operators that a model's code writes out, such as the eight of GPT-2's GELU, and keeps what
+   backward reads of each. Its libraries have a kernel for norms. */
 static bool runs_as_written(const cm_device *device, cm_runtime runtime)
 {
     return runtime == CM_RUNTIME_NATIVE && cm__value_or(device->execution.stored_scores, 0) > 0;

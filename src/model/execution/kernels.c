@@ -9,6 +9,11 @@
  *     forward    the product writes; scaling, mask and softmax read and write; the next product reads           4
  *     backward   the product writes; the softmax reads probabilities and gradients and writes; three products read  7
  *     dropout    reads and writes in each direction, and a mask of one byte                                      2 each
+ *
+ * A compiler may join elementwise operators of a phase to one kernel (`joined_elementwise`), up to a result that
+ * another operator of the phase reads. What only parts of the kernel read is not written, and no part reads what
+ * another one made. Habana's batch norm has an activation and a sum in its kernel. The update is not joined, and no
+ * products run beside it: it takes the memory's own bandwidth at best.
  */
 #include <math.h>
 #include "device/number.h"
@@ -38,19 +43,91 @@ static double score_bytes(const cm__job *j, const cm_node *n)
     return scores * (passes * size + dropped);
 }
 
-/* If products have a separate engine, they partly overlap with the other operators. */
+/* ---- joined operators ------------------------------------------------------------------------------------------- */
+
+static bool joins(const cm_graph *g, const cm_node *n)
+{
+    if (n->view || n->phase == CM_UPDATE) return false;
+    bool back = n->op == CM_OP_NORM_GRAD && n->source >= 0;
+    return cm__class(n) == CM_CLASS_ELEMENTWISE || (back ? &g->nodes[n->source] : n)->op == CM_OP_BATCH_NORM;
+}
+
+typedef struct joining {
+    bool *left;    /* per tensor: an operator of its phase that is not joined reads it, so that its kernel ends there */
+    bool *written; /* it is read outside the kernel that makes it */
+} joining;
+
+/* Whether the tensor was made in the kernel that the node is part of. */
+static bool made_inside(const cm_graph *g, const joining *k, const cm_node *n, int32_t tensor)
+{
+    const cm_node *from = tensor >= 0 && cm__t(g, tensor)->producer >= 0 ? &g->nodes[cm__t(g, tensor)->producer] : NULL;
+    return from && !k->left[tensor] && from->phase == n->phase && joins(g, from) && joins(g, n);
+}
+
+static void mark_readers(const cm_graph *g, const joining *k, const cm_node *n, bool last)
+{
+    for (int32_t i = 0; i < n->n_inputs; i++) {
+        int32_t t = n->inputs[i], from = t >= 0 ? cm__t(g, t)->producer : -1;
+        if (t >= 0 && last) k->written[t] |= !made_inside(g, k, n, t);
+        else if (from >= 0) k->left[t] |= g->nodes[from].phase == n->phase && !joins(g, n);
+    }
+}
+
+static joining find_joined(const cm__job *j)
+{
+    const cm_graph *g = j->g;
+    joining         k = {.left = cm__alloc_array(j->ctx, (size_t)g->n_tensors, sizeof *k.left),
+                         .written = cm__alloc_array(j->ctx, (size_t)g->n_tensors, sizeof *k.written)};
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < g->n_nodes; i++) mark_readers(g, &k, &g->nodes[i], pass > 0);
+    for (int32_t i = 0; i < g->n_outputs; i++) k.written[g->outputs[i]] = true;
+    return k;
+}
+
+/* The bytes of a node's traffic that stay inside its kernel. */
+static double inside_bytes(const cm__job *j, const joining *k, const cm_node *n)
+{
+    double sum = 0;
+    if (!k->written || !joins(j->g, n)) return 0;
+    for (int32_t i = 0; i < n->n_inputs; i++)
+        if (made_inside(j->g, k, n, n->inputs[i])) sum += cm__tensor_bytes_at(j->g, n->inputs[i], j->batch);
+    for (int32_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] >= 0 && !k->written[n->outputs[i]]) sum += cm__tensor_bytes_at(j->g, n->outputs[i], j->batch);
+    return sum;
+}
+
+/* ---- the step --------------------------------------------------------------------------------------------------- */
+
+/* A share of the bandwidth above 1 comes from joined operators, which the update has none of. */
+static double update_s(const cm__job *j, int32_t node)
+{
+    double share = cm__value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
+    return cm__job_node_s(j, node, j->batch) * fmax(1, share);
+}
+
+/* If products have a separate engine, they partly overlap with the other operators before the update. */
 void cm__execution_kernels(const cm__job *j, cm__run *r)
 {
-    double products_s = 0, others_s = 0;
-    bool   beside = cm__value_or(j->device->execution.engines, 1) > 1;
-    bool   stored = stores_scores(j);
+    double  products_s = 0, others_s = 0, updates_s = 0;
+    bool    beside = cm__value_or(j->device->execution.engines, 1) > 1, stored = stores_scores(j);
+    bool    joined = cm__value_or(j->device->execution.joined, 0) > 0;
+    joining kernels = joined ? find_joined(j) : (joining){0};
+    int32_t updates = j->g->n_nodes;
+    while (updates > 0 && j->g->nodes[updates - 1].phase == CM_UPDATE) updates--;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        double node = cm__job_node_s(j, i, j->batch);
-        double scores = stored ? j->vector_scale * score_bytes(j, &j->g->nodes[i]) / j->near_bytes_s : 0;
+        const cm_node *n = &j->g->nodes[i];
+        r->pieces += !n->view;
+        if (i >= updates) {
+            updates_s += r->node_s[i] = joined ? update_s(j, i) : cm__job_node_s(j, i, j->batch);
+            continue;
+        }
+        double inside = j->vector_scale * inside_bytes(j, &kernels, n) / j->near_bytes_s;
+        double node = fmax(0, cm__job_node_s(j, i, j->batch) - inside);
+        double scores = stored ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
         r->node_s[i] = node + scores;
-        r->pieces += !j->g->nodes[i].view;
-        *(cm__job_is_traffic(&j->g->nodes[i]) ? &others_s : &products_s) += node;
+        *(cm__job_is_traffic(n) ? &others_s : &products_s) += node;
         others_s += scores;
     }
-    cm__run_spread(r, 0, j->g->n_nodes, beside ? hypot(products_s, others_s) : products_s + others_s);
+    cm__run_spread(r, 0, updates, beside ? hypot(products_s, others_s) : products_s + others_s);
+    cm__run_spread(r, updates, j->g->n_nodes, updates_s);
 }

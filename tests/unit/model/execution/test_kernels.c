@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernels.c - operators one after the other: engines beside each other, and attention that stores its scores. */
+/* test_kernels.c - operators one after the other: engines beside each other, joined operators, and attention that stores
+   its scores. */
 #include "chip_device.h"
 
-/* Products are so slow that only their arithmetic counts. */
+/* Products are so slow that only their arithmetic counts. The update has no products beside it. */
 static void engines_run_beside_each_other(void **state)
 {
     (void)state;
@@ -11,10 +12,52 @@ static void engines_run_beside_each_other(void **state)
     CHIP("kernel-by-kernel", "1e3", rate, EFFICIENCY("1e-6") ", \"engines\": " NUMBER(engines, "1"),                   \
          ", \"placement\": {\"ephemeral\": \"DRAM\"}")
     double products_s = ask(ENGINES("1e18", "1"), WIDE, 4096, false).info.device_time_s;
-    double one_s = ask(ENGINES("1e5", "1"), WIDE, 4096, false).info.device_time_s;
-    double two_s = ask(ENGINES("1e5", "2"), WIDE, 4096, false).info.device_time_s;
-    assert_true(one_s > 1.2 * products_s);
-    assert_near(two_s, hypot(products_s, one_s - products_s), 1e-6);
+    answer one = ask(ENGINES("1e5", "1"), WIDE, 4096, false), two = ask(ENGINES("1e5", "2"), WIDE, 4096, false);
+    double one_s = one.info.device_time_s, update_s = one.info.phase_s[CM_UPDATE];
+    assert_true(update_s > 0 && one_s - update_s > 1.2 * products_s);
+    assert_near(two.info.device_time_s, hypot(products_s, one_s - update_s - products_s) + update_s, 1e-6);
+    assert_near(two.info.phase_s[CM_UPDATE], update_s, 1e-6);
+}
+
+#define BATCH_OF_IMAGES 2
+#define SHARE(memory) "\"efficiency\": {\"gemm\": " NUMBER("0.5", "1") ", \"memory\": " NUMBER(memory, "1") "}"
+#define JOINING ", \"joined_elementwise\": " NUMBER("1", "1")
+#define SHARED(memory, more)                                                                                           \
+    CHIP("kernel-by-kernel", "1e3", "1e6", SHARE(memory) more, ", \"placement\": {\"ephemeral\": \"DRAM\"}")
+
+/* Elements between a batch norm and its activation, or between it, the sum of a block and the activation of the sum. */
+static double between_norms_and_activations(void)
+{
+    static const int blocks[4] = {3, 4, 6, 3};
+    double           sum = 64 * 112 * 112;
+    for (int s = 0; s < 4; s++) {
+        double width = 64 << s, area = (56 >> s) * (56 >> s), wide = 4 * width * area;
+        sum += (blocks[s] - 1) * 2 * width * area;
+        sum += (s ? 4 + 1 : 1 + 1) * width * area; /* first block: its 3x3 kernel halves the image */
+        sum += (2 * blocks[s] + 1) * wide; /* last norms and sums; the norm of the shortcut */
+    }
+    return sum;
+}
+
+/* Forward of ResNet-50: what is between a norm, the sum and the activation is neither written nor read. Activations that
+   a convolution reads are written, and the next sum reads them. */
+static void joined_operators_pass_no_memory(void **state)
+{
+    (void)state;
+    double apart_s = ask(SHARED("1", ""), "resnet50", BATCH_OF_IMAGES, true).info.device_time_s;
+    double joined_s = ask(SHARED("1", JOINING), "resnet50", BATCH_OF_IMAGES, true).info.device_time_s;
+    assert_near((apart_s - joined_s) * 1e6, between_norms_and_activations() * BATCH_OF_IMAGES * 2 * 2, 1e-6);
+}
+
+/* A share of the bandwidth above 1 comes from joining, so the update has none of it. */
+static void updates_take_the_bandwidth_of_the_memory(void **state)
+{
+    (void)state;
+    double plain_s = ask(SHARED("1", JOINING), WIDE, 64, false).info.phase_s[CM_UPDATE];
+    assert_true(plain_s > 0);
+    assert_near(ask(SHARED("2", JOINING), WIDE, 64, false).info.phase_s[CM_UPDATE], plain_s, 1e-6);
+    assert_near(ask(SHARED("0.5", JOINING), WIDE, 64, false).info.phase_s[CM_UPDATE], 2 * plain_s, 1e-6);
+    assert_near(ask(SHARED("2", ""), WIDE, 64, false).info.phase_s[CM_UPDATE], plain_s / 2, 1e-6);
 }
 
 #define BATCH 4
@@ -72,6 +115,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(engines_run_beside_each_other),
+        cmocka_unit_test(joined_operators_pass_no_memory),
+        cmocka_unit_test(updates_take_the_bandwidth_of_the_memory),
         cmocka_unit_test(stored_scores_pass_memory),
         cmocka_unit_test(dropout_of_scores_passes_again),
         cmocka_unit_test(profiles_may_store_scores),
