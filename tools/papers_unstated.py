@@ -44,7 +44,8 @@ def answers(program, name, items):
               if (row["where"], row["device"]) == item[0] and counted(row)]
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"{name}.json"
-        path.write_text(json.dumps(whole | {"rows": [row | value for item, row in chosen for value in item[2]]}))
+        rows = [{k: v for k, v in (row | value).items() if v is not None} for item, row in chosen for value in item[2]]
+        path.write_text(json.dumps(whole | {"rows": rows}))
         words = [program, "validate", "--set", str(path), "--json"]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
     rows = iter(json.loads(done.stdout)["rows"])
