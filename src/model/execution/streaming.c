@@ -87,12 +87,14 @@ static int32_t last_recomputed(const cm__job *j)
 }
 
 /* Micro-batches are equal: their number divides the batch. If nothing up to twice the least number does, the last one
-   is smaller. */
+   is smaller. Searches by number or by size, whichever is smaller. */
 static double micro_batches(double batch, double most)
 {
     double least = ceil(batch / most);
-    for (double n = least; n <= 2 * least; n++)
+    for (double n = least; n <= 2 * least && least <= most; n++)
         if (fmod(batch, n) == 0) return n;
+    for (double size = most; size * 2 * least >= batch && least > most; size--)
+        if (fmod(batch, size) == 0) return batch / size;
     return least;
 }
 

@@ -154,13 +154,16 @@ static void activations_bound_the_micro_batch(void **state)
     assert_int_equal(ask(STREAMING("1e4", "1e8", ""), model, 64, false).status, CM_ERR_FIT);
 }
 
-/* The chip holds the logits of 25 samples. 64 run in four times 16, 61, a prime number, in 21, 20 and 20. */
+/* The chip holds the logits of 25 samples. 64 run in four times 16, 61, a prime number, in 21, 20 and 20. 17 times a
+   prime number runs in 17, and a large prime number in 25. */
 static void micro_batches_are_equal(void **state)
 {
     (void)state;
     const char *chip = STREAMING("8.2e7", "1e8", ""), *model = "gpt:layers=2,hidden=64,heads=2,seq=64,vocab=12800";
     assert_int_equal(ask(chip, model, 64, false).info.micro_batch, 16);
     assert_int_equal(ask(chip, model, 61, false).info.micro_batch, 21);
+    assert_int_equal(ask(chip, model, 17 * 1009, false).info.micro_batch, 17);
+    assert_int_equal(ask(chip, model, 999999937, false).info.micro_batch, 25);
 }
 
 /* A chip that cannot store all results computes those of the blocks again, but not the logits, from which backward
