@@ -747,7 +747,7 @@ typedef struct cm_memory_use {
     bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
     bool         sure;                      /* false: it fits with a fused loss or with 16-bit shards alone */
     double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
-    double       most_bytes;                /* the peak with fp32 shards, if it does not fit with these; 0: not asked */
+    double       most_bytes;                /* peak with fp32 shards, if that does not fit; 0: it fits, or was not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */

@@ -314,8 +314,8 @@ def six_models(sets, program):
             "**Another batch size or length of a known model**: the same rows, predicted with parameters fitted without only that row, while other "
             "rows of the model remain if there are any (`by_row` in `data/results/left-out-styles.json`). This is easier, and closer to the paper's "
             "method.\n\n" + table(heads, body(of_row)) + f"\n{means(of_row)}. **{versus_paper(mean(map(of_row, every)))}**\n\n"
-            f"**Every row in the fit**: {means(of_fit)}. This is no prediction: it is what these execution models can describe. What sources "
-            "contradict each other about is in [papers.md](papers.md).\n")
+            f"**Every row in the fit**: {means(of_fit)}. This is no prediction: it shows how well the execution models can describe "
+            "results that they were fitted to. [papers.md](papers.md) lists where sources contradict each other.\n")
 
 
 def versus_paper(share):

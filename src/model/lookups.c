@@ -33,7 +33,7 @@ typedef struct question {
     cm_lookup_options       o;
     const cm__known_lookup *known;
     const cm_memory        *memory;
-    double                  clock_hz, cores, cache_bytes, cache_bytes_s, width, rows_bytes, index_bytes;
+    double                  clock_hz, cores, cache_bytes, width, rows_bytes, index_bytes;
 } question;
 
 static const cm__known_lookup *known_of(const char *device_class)
@@ -52,7 +52,6 @@ static void find_memory(question *q, const cm_device *device)
         const cm_memory *m = cm_device_memory(device, i);
         if (!m->cache || m->per_core || !m->capacity_bytes.known || m->capacity_bytes.value <= q->cache_bytes) continue;
         q->cache_bytes = m->capacity_bytes.value;
-        q->cache_bytes_s = m->bw_bytes_s.known ? m->bw_bytes_s.value : NAN;
     }
 }
 
@@ -116,30 +115,32 @@ static double search_bytes(const question *q)
     return fmax(0, steps_of(q) - cached - shared) * sector;
 }
 
-/* Sectors of the points that a look-up reads, and of their positions, of which a thread reads one after the other. */
+/* Sectors of the points that a look-up reads. */
 static double point_sectors(const question *q)
 {
     int64_t row = (int64_t)(COLUMNS * q->width);
     return q->o.visited * cm__sectors_touched(2 * row, row, (int64_t)q->known->sector_bytes);
 }
 
-static double index_bytes(const question *q) { return q->o.nuclide_grid ? 0 : q->o.visited * INDEX_BYTES; }
+/* Positions of a look-up's nuclides in their grids: a row of the unionized grid's index. */
+static double position_bytes(const question *q) { return q->o.nuclide_grid ? 0 : q->o.visited * INDEX_BYTES; }
 
 /* Bytes from memory. Sorted look-ups read all points from the cache, and positions in their order. */
 static double traffic(const question *q)
 {
     double missed = fmax(0, 1 - q->cache_bytes / q->rows_bytes);
-    if (q->o.sorted) return index_bytes(q);
-    return point_sectors(q) * q->known->sector_bytes * missed + index_bytes(q) + searches_of(q) * search_bytes(q);
+    if (q->o.sorted) return position_bytes(q);
+    return point_sectors(q) * q->known->sector_bytes * missed + position_bytes(q) + searches_of(q) * search_bytes(q);
 }
 
 /* Cycles of a core for what its threads read alone: points, positions, and those levels of a search of which there are
-   more places than threads, but the last, which reads one of the points. Sorted threads that run together share all of it but the positions. */
+   more places than threads, but the last, which reads one of the points. Sorted threads that run together share all of
+   it but the positions. 0: nothing but bandwidth limits reads. */
 static double path_cycles(const question *q)
 {
     const cm__known_lookup *known = q->known;
     double levels = fmax(0, steps_of(q) - 1 - log2(known->chains)), shared = q->o.sorted ? known->together : 1;
-    double sectors = (point_sectors(q) + searches_of(q) * levels) / shared + index_bytes(q) / known->sector_bytes;
+    double sectors = (point_sectors(q) + searches_of(q) * levels) / shared + position_bytes(q) / known->sector_bytes;
     double touched = fmin(1, COLUMNS * q->width / known->sector_bytes); /* sectors of a sum, records one by one */
     double sums = q->o.sums_in_memory ? SUMS * q->o.visited * touched : 0;
     return isnan(known->apart) ? 0 : sectors * known->apart + sums * known->sum;
@@ -149,9 +150,7 @@ static double transfer_time(const question *q)
 {
     double share = q->o.sorted ? 1 : q->known->reached, cycles = path_cycles(q);
     double memory = q->memory->bw_bytes_s.known ? traffic(q) / (share * q->memory->bw_bytes_s.value) : NAN;
-    double passing = (point_sectors(q) + searches_of(q) * steps_of(q)) * q->known->sector_bytes;
-    double cache = q->cache_bytes > 0 && !cycles ? passing / q->cache_bytes_s : cycles / (q->cores * q->clock_hz);
-    double longest = fmax(memory, cache); /* ignores an unknown one */
+    double longest = fmax(memory, cycles / (q->cores * q->clock_hz)); /* ignores an unknown one */
     return longest > 0 ? longest : NAN;
 }
 

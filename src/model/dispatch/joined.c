@@ -24,7 +24,7 @@ bool cm__fusing_is_joined(const cm__fusing *f, int32_t node)
 
 /* What a kernel loads for one element of a part of a concatenation. */
 typedef struct part {
-    int32_t loads, number; /* number: counts the parts of a step */
+    int32_t loads, number; /* number: of this part among those of the step; marks what it has visited */
     bool    looks_up;
 } part;
 

@@ -4,9 +4,9 @@
  *
  * Whatever the sections are: weights are read by every operator that uses them, their gradients are written, and
  * activations that backward reads are written in forward and read once. So are attention scores, because the chip keeps
- * no results between the passes. Heads of attention are laid out on tiles of the chip: the part of a head's scores that
- * exceeds a tile passes twice more in backward, as their gradient, unless the software computes them in segments. At a
- * cut between two sections, results that later operators of the phase read are written, unless they have been for
+ * no results between the passes. Heads of attention are laid out on tiles of the chip. If the gradient of a head's
+ * scores exceeds its tile, backward writes the part beyond the tile to memory and reads it again, unless the software
+ * computes scores in segments. At a cut between two sections, results that later operators of the phase read are written, unless they have been for
  * backward, and read. The chip rounds what it hands on to 16 bits in a 16-bit precision, also logits that a model casts.
  *
  * Gradients of weights are summed over samples in 32 bits. Sums that exceed the chip pass for every sample.

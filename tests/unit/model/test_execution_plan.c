@@ -104,7 +104,7 @@ static void gradients_are_summed_beside_backward(void **state)
     assert_true(beside > 0 && beside < after / 4); /* one of eight layers and the rest of the model */
 }
 
-/* What a network of 8 Gb/s takes longer than one of 16 Gb/s. */
+/* Seconds by which a step takes longer over a network of 8 Gb/s than over one of 16 Gb/s. */
 static double network_s(int32_t devices)
 {
     cm_plan     dp = {.devices = devices, .dp = devices};

@@ -59,12 +59,12 @@ static void visited(void **state)
 #define CYCLES (108 * 1.41e9)
 
 /* Two points of a nuclide touch 2.25 sectors of 32 bytes; of the 13.3 levels of a search, those beyond 2,048 places take
-   one each, but the last, which is one of the points. A multiprocessor takes 4 cycles for a sector that one thread reads alone. */
+   one each, but the last, which is one of the points. The tables fit the L2 cache. A multiprocessor takes 4 cycles for a sector that one thread reads alone. */
 static void by_sectors(void **state)
 {
     (void)state;
     double         sectors = 60 * (2.25 + log2(10000) - 1 - log2(2048));
-    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){60, 60, 10000, 32, true}); /* fits the L2 cache */
+    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){60, 60, 10000, 32, true});
     is(r.table_bytes, 60.0 * 10000 * 24);
     is(r.traffic_bytes, 0);
     assert_int_equal(r.bound, CM_LOOKUP_BANDWIDTH);
