@@ -50,9 +50,12 @@ const windows = [
   ['phone, dark', { viewport: phone, hasTouch: true, colorScheme: 'dark' }],
 ];
 
+const PATIENCE_MS = 120000; // until a page that hangs counts as a failure; a busy machine is slow
+
 // Open a page and record its console errors.
 async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: wide, reducedMotion: 'reduce', bypassCSP: true, ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.problems = [];
   page.on('console', m => {

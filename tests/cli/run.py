@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-LIMIT_S = 60  # a command that hangs; with the sanitizers, on a slow machine, some take 15 s
+LIMIT_S = 180  # a command that hangs; with the sanitizers, on a slow machine, some take 15 s
 
 
 def parse(text):
