@@ -163,6 +163,7 @@ class Bench:
         for key in ("seq", "precision", "recompute", "mode", "pp", "attention", "software", "steps_per_call"):
             if key in row:
                 words += ["--" + key.replace("_", "-"), str(row[key])]
+        words += ["--" + key.replace("_", "-") for key in ("stable_norms", "tensorflow") if row.get(key)]
         key = tuple(words)
         if key not in self.known:
             done = subprocess.run(words, capture_output=True, text=True, check=False)
