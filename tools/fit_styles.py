@@ -58,7 +58,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 
 # profile to write: (devices whose rows are used, free parameters)
 FAMILIES = {
-    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
+    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "superstep", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
                       ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "score_latency", "layer_latency", "older_software")),
