@@ -80,9 +80,9 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
 }
 
 /* Supersteps of an operator. A normalisation exchanges partial sums and the statistics before it can scale, a reduction
-   exchanges its partial results. A stable normalisation sums twice, and subtracts the mean in between (graphcore/poplibs,
-   normStatisticsImpl()). An elementwise operator by itself needs no exchange, and TensorFlow's compiler joins it with
-   others; PopART runs each as a program of its own. */
+   exchanges its partial results. A stable normalisation sums twice, and subtracts the mean in between
+   (graphcore/poplibs, normStatisticsImpl()). An elementwise operator by itself needs no exchange, and TensorFlow's
+   compiler joins it with others; PopART runs each as a program of its own. */
 static double supersteps(const cm__job *j, const cm_node *n)
 {
     static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};

@@ -27,10 +27,10 @@ static void norms_are_three_supersteps(void **state)
 static void stable_norms_are_six_supersteps(void **state)
 {
     (void)state;
-    const char *norm = "layernorm:rows=64,cols=64";
-    answer usual = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){0}, (cm_predict_options){.batch = 1});
-    answer stable = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){.stable_norms = true},
-                                (cm_predict_options){.batch = 1});
+    const char        *norm = "layernorm:rows=64,cols=64";
+    cm_predict_options one = {.batch = 1};
+    answer usual = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){0}, one);
+    answer stable = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){.stable_norms = true}, one);
     assert_near(stable.info.phase_s[CM_FORWARD] - usual.info.phase_s[CM_FORWARD], 3e-6, 1e-6);
     assert_near(stable.info.phase_s[CM_BACKWARD], usual.info.phase_s[CM_BACKWARD], 1e-9);
 }

@@ -18,9 +18,9 @@ static stage stage_of(const char *model, int32_t chips, bool inference)
                    .backward = one.info.phase_s[CM_BACKWARD]};
 }
 
-/* ResNet-50 has 16 blocks of nearly equal FLOP, and most of its parameters in the last ones. With x of the blocks on the
-   first of two chips, which computes forward twice, the stages take x (2 F + B) and (1 - x) (F + B): 3/7 of 4 F, where
-   backward takes twice as long. */
+/* ResNet-50 has 16 blocks of nearly equal FLOP, and most of its parameters in the last ones. With x of the blocks on
+   the first of two chips, which computes forward twice, the stages take x (2 F + B) and (1 - x) (F + B): 3/7 of 4 F,
+   where backward takes twice as long. */
 static void stages_of_convolutions_have_equal_times(void **state)
 {
     (void)state;
