@@ -279,6 +279,8 @@ typedef struct cm_train_options {
     /* a Python thread that never sleeps runs beside the training loop: Hugging Face's trainer with
        skip_memory_metrics=False */
     bool         busy_thread;
+    bool         stable_norms; /* IPUs: norms know the mean before they sum squares: enableStableNorm() of PopTorch */
+    bool         tensorflow;   /* IPUs: the program is TensorFlow's, not PopART's */
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;

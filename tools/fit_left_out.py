@@ -40,9 +40,18 @@ KINDS = ((MAKERS["Habana"], fit_styles.HPU, True), (MAKERS["Google"], fit_styles
 STUDENT = {1: 6.314, 2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 6: 1.943, 7: 1.895, 8: 1.860, 9: 1.833, 10: 1.812, 11: 1.796}
 
 
+def guessed(family):
+    """First guesses for what the family's profile has from benchmarks of its own devices."""
+    return {name: GUESS[name][0] for name in fit_styles.fixed_by_hand(family)}
+
+
+def guessed_for(devices):
+    return next((guessed(family) for family, (mine, _) in FAMILIES.items() if mine == devices), {})
+
+
 def by_family():
     """{chip: (its devices, devices that are fitted, parameters, given)}: the other chips of the kind."""
-    return {chip: (mine, [d for d in devices if d not in mine], names, {"intensity": REFERENCE_INTENSITY} if fed else {})
+    return {chip: (mine, [d for d in devices if d not in mine], names, {"intensity": REFERENCE_INTENSITY} if fed else guessed_for(devices))
             for devices, names, fed in KINDS for chip, mine in CHIPS.items() if set(mine) <= set(devices)}
 
 
@@ -55,7 +64,7 @@ def by_maker():
 
 def by_guess():
     """The same for a family: no device."""
-    return {family: (devices, [], names, {}) for family, (devices, names) in FAMILIES.items()}
+    return {family: (devices, [], names, guessed(family)) for family, (devices, names) in FAMILIES.items()}
 
 
 def fitted(bench, rows, names, given):

@@ -58,7 +58,7 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 
 # profile to write: (devices whose rows are used, free parameters)
 FAMILIES = {
-    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "memory", "superstep", "step_overhead")),
+    "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "step_overhead")),
     "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
                       ("gemm", "conv", "attention", "memory", "section_overhead")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "score_latency", "layer_latency", "older_software")),
@@ -163,6 +163,7 @@ class Bench:
         for key in ("seq", "precision", "recompute", "mode", "pp", "attention", "software", "steps_per_call"):
             if key in row:
                 words += ["--" + key.replace("_", "-"), str(row[key])]
+        words += ["--" + key.replace("_", "-") for key in ("stable_norms", "tensorflow") if row.get(key)]
         key = tuple(words)
         if key not in self.known:
             done = subprocess.run(words, capture_output=True, text=True, check=False)
@@ -259,6 +260,13 @@ def given_by_hand(profile):
     return {k: n for k, n in there.items() if n["source"] != "calibration"}
 
 
+def fixed_by_hand(profile):
+    """Values of all parameters in the profile that do not come from these fits."""
+    superstep = json.loads((ROOT / f"data/devices/{profile}.json").read_text()).get("execution", {}).get("superstep")
+    more = {"superstep": superstep["value"]} if superstep and superstep["source"] != "calibration" else {}
+    return {k: n["value"] for k, n in given_by_hand(profile).items()} | more
+
+
 def fit(bench, rows, names, given, start=None):
     logs = [math.log(start[n] / (start["gemm"] if n in OF_GEMM else 1) if start else GUESS[n][0]) for n in names]
     at = lambda x: parameters_of(dict(zip(names, map(math.exp, x)))) | given
@@ -312,7 +320,7 @@ class HostTime:
 
     def given(self, family):
         """A function of the model that is left out: the parameters of the family that its own fit does not determine."""
-        fixed = {k: n["value"] for k, n in given_by_hand(family).items()}
+        fixed = fixed_by_hand(family)
         return lambda group: fixed | ({"step_overhead": self.without(group)} if family in SAME_HOST else {})
 
 
@@ -381,6 +389,8 @@ def insert(profile, block):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)
+    if "superstep" in fixed_by_hand(profile):
+        block["superstep"] = there["superstep"]
     text = re.sub(r'\n  "execution": \{\n.*?\n  \},', "", text, flags=re.S)
     lines = ['  "execution": {']
     for key, value in block.items():

@@ -57,7 +57,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
             grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
             fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
             expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-            busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None,
+            tensorflow: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
             attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
             prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
@@ -107,6 +108,10 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -176,14 +181,14 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cluster": cluster,
-        "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm,
-        "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap,
-        "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp,
+        "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
+        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
+        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--runtime": runtime,
         "--cuda-graphs": cuda_graphs, "--layout": layout, "--sparsity": sparsity, "--dataset": dataset,
         "--workers": workers, "--host": host, "--host-io": host_io, "--steps-per-call": steps_per_call, "--ops": ops,
         "--missing": missing, "--trace": trace, "--snapshot": snapshot, "--what-if": what_if})
@@ -197,17 +202,17 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
            grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
            fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
            expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-           busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-           quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-           attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-           prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-           runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-           dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-           sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-           global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
-           cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-           offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
-           what_if: Optional[str] = None) -> Table[Memory]:
+           busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+           lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+           freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+           software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+           loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+           n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+           zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+           micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+           no_sync: Optional[bool] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+           schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+           layout: Optional[str] = None, what_if: Optional[str] = None) -> Table[Memory]:
     """Predict the memory of a training step by category and level, and what makes it fit.
 
     batch: samples per step (default 1: costs per sample)
@@ -239,6 +244,10 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -279,12 +288,13 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cp": cp, "--ep": ep,
-        "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--no-sync": no_sync, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -295,17 +305,17 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
          grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
          fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         prompt: Optional[int] = None, loop: Optional[str] = None, generate: Optional[int] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-         dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-         sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-         global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
-         cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-         offload: Optional[Union[str, Sequence[str]]] = None, layout: Optional[str] = None,
-         what_if: Optional[str] = None) -> Fit:
+         busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, prompt: Optional[int] = None,
+         loop: Optional[str] = None, generate: Optional[int] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+         zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+         micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+         no_sync: Optional[bool] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+         schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+         layout: Optional[str] = None, what_if: Optional[str] = None) -> Fit:
     """Say whether a training step fits into a device's memory, how likely, and what would make it fit.
 
     batch: samples per step (default 1: costs per sample)
@@ -337,6 +347,10 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -377,12 +391,13 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--prompt": prompt, "--loop": loop,
-        "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero,
-        "--interleave": interleave, "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch,
-        "--global-batch": global_batch, "--accumulate": accumulate, "--no-sync": no_sync, "--cp": cp, "--ep": ep,
-        "--schedule": schedule, "--offload": offload, "--layout": layout, "--what-if": what_if})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--prompt": prompt, "--loop": loop, "--generate": generate, "--runtime": runtime, "-n": n, "--tp": tp,
+        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
+        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
+        "--no-sync": no_sync, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
+        "--layout": layout, "--what-if": what_if})
 
 
 def batch(model: Model, device: str, *, seq: Optional[int] = None,
@@ -393,17 +408,17 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
           grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
           fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
           expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
-          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
-          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
-          global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
-          cp: Optional[int] = None, ep: Optional[int] = None, schedule: Optional[str] = None,
-          offload: Optional[Union[str, Sequence[str]]] = None, objective: Optional[str] = None,
-          candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None, layout: Optional[str] = None,
-          what_if: Optional[str] = None) -> Batch:
+          busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None, dp: Optional[int] = None,
+          zero: Optional[int] = None, interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
+          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
+          no_sync: Optional[bool] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+          schedule: Optional[str] = None, offload: Optional[Union[str, Sequence[str]]] = None,
+          objective: Optional[str] = None, candidates: Optional[Sequence[int]] = None, any: Optional[bool] = None,
+          layout: Optional[str] = None, what_if: Optional[str] = None) -> Batch:
     """Choose the batch size to train with on a device.
 
     seq: sequence length (default: that of the model)
@@ -434,6 +449,10 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -474,12 +493,13 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--no-sync": no_sync, "--cp": cp, "--ep": ep, "--schedule": schedule, "--offload": offload,
-        "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout, "--what-if": what_if})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--no-sync": no_sync, "--cp": cp, "--ep": ep, "--schedule": schedule,
+        "--offload": offload, "--objective": objective, "--candidates": candidates, "--any": any, "--layout": layout,
+        "--what-if": what_if})
 
 
 def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional[Union[float, str]] = None,
@@ -489,11 +509,12 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
          moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         dataset: Optional[str] = None, workers: Optional[int] = None, host: Optional[str] = None,
-         host_io: Optional[Union[bool, str]] = None, objective: Optional[str] = None, what_if: Optional[str] = None,
+         busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, dataset: Optional[str] = None,
+         workers: Optional[int] = None, host: Optional[str] = None, host_io: Optional[Union[bool, str]] = None,
+         objective: Optional[str] = None, what_if: Optional[str] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, batch: Optional[Union[int, str]] = None,
          runtime: Optional[str] = None, cuda_graphs: Optional[bool] = None, layout: Optional[str] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
@@ -538,6 +559,10 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -602,18 +627,18 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--dataset": dataset, "--workers": workers,
-        "--host": host, "--host-io": host_io, "--objective": objective, "--what-if": what_if, "--devices": devices,
-        "--batch": batch, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--samples": samples, "--tokens": tokens, "--epochs": epochs, "--max-devices": max_devices,
-        "--clusters": clusters, "--within": within, "--budget": budget, "--global-batch": global_batch,
-        "--spot": spot, "--queue": queue, "--job-script": job_script, "--entry": entry, "--launcher": launcher,
-        "--scheduler": scheduler, "--fewest-devices": fewest_devices, "--largest": largest,
-        "--tokens-per-parameter": tokens_per_parameter, "--carbon": carbon, "--max-hours": max_hours,
-        "--max-usd": max_usd, "--vendor": vendor, "--provider": provider, "--where": where,
-        "--price-basis": price_basis, "--price": price, "--baseline": baseline, "--port-hours": port_hours,
-        "--rate": rate})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--objective": objective,
+        "--what-if": what_if, "--devices": devices, "--batch": batch, "--runtime": runtime,
+        "--cuda-graphs": cuda_graphs, "--layout": layout, "--samples": samples, "--tokens": tokens,
+        "--epochs": epochs, "--max-devices": max_devices, "--clusters": clusters, "--within": within,
+        "--budget": budget, "--global-batch": global_batch, "--spot": spot, "--queue": queue,
+        "--job-script": job_script, "--entry": entry, "--launcher": launcher, "--scheduler": scheduler,
+        "--fewest-devices": fewest_devices, "--largest": largest, "--tokens-per-parameter": tokens_per_parameter,
+        "--carbon": carbon, "--max-hours": max_hours, "--max-usd": max_usd, "--vendor": vendor,
+        "--provider": provider, "--where": where, "--price-basis": price_basis, "--price": price,
+        "--baseline": baseline, "--port-hours": port_hours, "--rate": rate})
 
 
 def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Optional[int] = None,
@@ -624,15 +649,16 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
           grad_reduce_in_bf16: Optional[bool] = None, moments: Optional[str] = None,
           fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
           expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-          busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-          quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-          attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-          runtime: Optional[str] = None, n: Optional[Sequence[int]] = None, tp: Optional[int] = None,
-          pp: Optional[int] = None, dp: Optional[int] = None, zero: Optional[int] = None,
-          interleave: Optional[int] = None, sequence_parallel: Optional[bool] = None,
-          micro_batch: Optional[int] = None, global_batch: Optional[int] = None, accumulate: Optional[int] = None,
-          no_sync: Optional[bool] = None, cluster: Optional[str] = None, cp: Optional[int] = None,
-          ep: Optional[int] = None, expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
+          busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+          lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+          freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+          software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+          n: Optional[Sequence[int]] = None, tp: Optional[int] = None, pp: Optional[int] = None,
+          dp: Optional[int] = None, zero: Optional[int] = None, interleave: Optional[int] = None,
+          sequence_parallel: Optional[bool] = None, micro_batch: Optional[int] = None,
+          global_batch: Optional[int] = None, accumulate: Optional[int] = None, no_sync: Optional[bool] = None,
+          cluster: Optional[str] = None, cp: Optional[int] = None, ep: Optional[int] = None,
+          expert_imbalance: Optional[float] = None, sync_batchnorm: Optional[int] = None,
           schedule: Optional[str] = None, async_tp: Optional[bool] = None, async_ep: Optional[bool] = None,
           overlap: Optional[bool] = None, async_: Optional[bool] = None, compress: Optional[Union[float, str]] = None,
           offload: Optional[Union[str, Sequence[str]]] = None, what_if: Optional[str] = None) -> Scale:
@@ -667,6 +693,10 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -714,13 +744,14 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep, "--expert-imbalance": expert_imbalance,
-        "--sync-batchnorm": sync_batchnorm, "--schedule": schedule, "--async-tp": async_tp, "--async-ep": async_ep,
-        "--overlap": overlap, "--async": async_, "--compress": compress, "--offload": offload, "--what-if": what_if})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--expert-imbalance": expert_imbalance, "--sync-batchnorm": sync_batchnorm, "--schedule": schedule,
+        "--async-tp": async_tp, "--async-ep": async_ep, "--overlap": overlap, "--async": async_,
+        "--compress": compress, "--offload": offload, "--what-if": what_if})
 
 
 def plan(model: Model, device: str, *, seq: Optional[int] = None,
@@ -730,14 +761,15 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
          fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
          moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
          expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-         busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
-         quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
-         attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
-         runtime: Optional[str] = None, n: Optional[int] = None, global_batch: Optional[int] = None,
-         cluster: Optional[str] = None, async_tp: Optional[bool] = None, objective: Optional[str] = None,
-         tokens: Optional[Union[float, str]] = None, within: Optional[Union[float, str]] = None,
-         pareto: Optional[bool] = None, distinct: Optional[bool] = None, threads: Optional[int] = None,
-         host: Optional[str] = None, what_if: Optional[str] = None, price_basis: Optional[str] = None) -> Plan:
+         busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None, tensorflow: Optional[bool] = None,
+         lora: Optional[Union[str, Mapping[str, Any]]] = None, quantize: Optional[str] = None,
+         freeze: Optional[Union[str, Sequence[str]]] = None, attention: Optional[str] = None,
+         software: Optional[int] = None, mode: Optional[str] = None, runtime: Optional[str] = None,
+         n: Optional[int] = None, global_batch: Optional[int] = None, cluster: Optional[str] = None,
+         async_tp: Optional[bool] = None, objective: Optional[str] = None, tokens: Optional[Union[float, str]] = None,
+         within: Optional[Union[float, str]] = None, pareto: Optional[bool] = None, distinct: Optional[bool] = None,
+         threads: Optional[int] = None, host: Optional[str] = None, what_if: Optional[str] = None,
+         price_basis: Optional[str] = None) -> Plan:
     """Find the best parallel plan for a number of devices and a global batch.
 
     seq: sequence length (default: that of the model)
@@ -764,6 +796,10 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -797,11 +833,11 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         "--logits": logits, "--train-metrics": train_metrics, "--fused-kernels": fused_kernels,
         "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments, "--fp8-param-gather": fp8_param_gather,
         "--use-cache": use_cache, "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--runtime": runtime, "-n": n,
-        "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp, "--objective": objective,
-        "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct, "--threads": threads,
-        "--host": host, "--what-if": what_if, "--price-basis": price_basis})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--runtime": runtime, "-n": n, "--global-batch": global_batch, "--cluster": cluster, "--async-tp": async_tp,
+        "--objective": objective, "--tokens": tokens, "--within": within, "--pareto": pareto, "--distinct": distinct,
+        "--threads": threads, "--host": host, "--what-if": what_if, "--price-basis": price_basis})
 
 
 def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = None, seq: Optional[int] = None,
@@ -811,7 +847,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
             fused_kernels: Optional[bool] = None, grad_reduce_in_bf16: Optional[bool] = None,
             moments: Optional[str] = None, fp8_param_gather: Optional[bool] = None, use_cache: Optional[bool] = None,
             expandable_segments: Optional[bool] = None, clip_gradients: Optional[bool] = None,
-            busy_thread: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
+            busy_thread: Optional[bool] = None, stable_norms: Optional[bool] = None,
+            tensorflow: Optional[bool] = None, lora: Optional[Union[str, Mapping[str, Any]]] = None,
             quantize: Optional[str] = None, freeze: Optional[Union[str, Sequence[str]]] = None,
             attention: Optional[str] = None, software: Optional[int] = None, mode: Optional[str] = None,
             fuse: Optional[str] = None, n: Optional[int] = None, tp: Optional[int] = None, pp: Optional[int] = None,
@@ -853,6 +890,10 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
+    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
+        use_stable_statistics of TensorFlow
+    tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
+        PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
         sdp=layer|exempt,save=NAME+NAME
     quantize: store frozen weights of the layers as nf4, nf4-dq (double quantisation), int8, gptq4, or fp8 for 8-bit
@@ -903,14 +944,14 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         "--fused-kernels": fused_kernels, "--grad-reduce-in-bf16": grad_reduce_in_bf16, "--moments": moments,
         "--fp8-param-gather": fp8_param_gather, "--use-cache": use_cache,
         "--expandable-segments": expandable_segments, "--clip-gradients": clip_gradients,
-        "--busy-thread": busy_thread, "--lora": lora, "--quantize": quantize, "--freeze": freeze,
-        "--attention": attention, "--software": software, "--mode": mode, "--fuse": fuse, "-n": n, "--tp": tp,
-        "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave, "--sequence-parallel": sequence_parallel,
-        "--micro-batch": micro_batch, "--global-batch": global_batch, "--accumulate": accumulate,
-        "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep, "--schedule": schedule,
-        "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs, "--layout": layout,
-        "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io, "--versus": versus,
-        "--full": full, "--what-if": what_if})
+        "--busy-thread": busy_thread, "--stable-norms": stable_norms, "--tensorflow": tensorflow, "--lora": lora,
+        "--quantize": quantize, "--freeze": freeze, "--attention": attention, "--software": software, "--mode": mode,
+        "--fuse": fuse, "-n": n, "--tp": tp, "--pp": pp, "--dp": dp, "--zero": zero, "--interleave": interleave,
+        "--sequence-parallel": sequence_parallel, "--micro-batch": micro_batch, "--global-batch": global_batch,
+        "--accumulate": accumulate, "--no-sync": no_sync, "--cluster": cluster, "--cp": cp, "--ep": ep,
+        "--schedule": schedule, "--offload": offload, "--runtime": runtime, "--cuda-graphs": cuda_graphs,
+        "--layout": layout, "--dataset": dataset, "--workers": workers, "--host": host, "--host-io": host_io,
+        "--versus": versus, "--full": full, "--what-if": what_if})
 
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,

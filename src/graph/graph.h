@@ -243,6 +243,7 @@ struct cm_graph {
     bool        returns_cache; /* keys and values stay until the loss is known (cm_train_options.use_cache) */
     bool        expandable_segments; /* of PyTorch's allocator (the same) */
     bool        clips_gradients, busy_thread; /* cm_train_options */
+    bool        stable_norms, tensorflow; /* cm_train_options */
     bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */

@@ -29,6 +29,8 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->expandable_segments = o->expandable_segments;
     step->clips_gradients = o->clip_gradients && !o->inference;
     step->busy_thread = o->busy_thread;
+    step->stable_norms = o->stable_norms;
+    step->tensorflow = o->tensorflow;
     step->whole_layers = o->recompute == CM_RECOMPUTE_FULL && o->whole_layers;
     /* older releases repeat whole layers wherever the checkpoints are */
     step->wraps_units = step->whole_layers && !(o->software && o->software < 2024);

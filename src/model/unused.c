@@ -31,6 +31,7 @@ static bool fuses_otherwise(const question *q)
 /* ---- what the device has ----------------------------------------------------------------------------------------- */
 
 static bool by_kernels(const question *q) { return cm_device_get_info(q->device)->style == CM_STYLE_KERNELS; }
+static bool by_supersteps(const question *q) { return cm_device_get_info(q->device)->style == CM_STYLE_BSP; }
 static bool by_pytorch(const question *q) { return cm__is_pytorch(q->runtime); }
 static bool not_native(const question *q) { return q->runtime != CM_RUNTIME_NATIVE; }
 static bool calls_kernels(const question *q) { return !cm__execution_applies(q->device, q->runtime); }
@@ -66,6 +67,8 @@ static bool software(const question *q) { return q->o->train.software > 0; }
 static bool quantize(const question *q) { return q->o->train.tuning.quantize != CM_QUANTIZE_NONE; }
 static bool host(const question *q) { return q->o->loading.host != NULL; }
 static bool several_steps(const question *q) { return q->o->steps_per_call > 1; }
+static bool stable_norms(const question *q) { return q->o->train.stable_norms; }
+static bool tensorflow(const question *q) { return q->o->train.tensorflow; }
 static bool selective(const question *q) { return q->o->train.recompute == CM_RECOMPUTE_SELECTIVE; }
 
 typedef struct rule {
@@ -90,6 +93,8 @@ static const rule of_devices[] = {
     {host, launches_or_loads,
      "under its native runtime the host only loads data: add --dataset or --host-io on, or omit --host"},
     {several_steps, has_host_time, "no host time per call of it is known, which --steps-per-call divides: omit it"},
+    {stable_norms, by_supersteps, "--stable-norms is about how IPUs compute norms: omit it"},
+    {tensorflow, by_supersteps, "--tensorflow is about programs of IPUs: omit it"},
     {selective, recomputes_something,
      "selective recomputation repeats attention here, and the model has none: choose --recompute full"},
 };

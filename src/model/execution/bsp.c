@@ -45,7 +45,6 @@ static void find_replica(const cm__job *j, cm__run *r)
 /* What all micro-batch sizes share. */
 typedef struct step_parts {
     double state_bytes, updates_s;
-    double longest; /* part of a micro-batch's time that the pipeline's longest stage takes */
 } step_parts;
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
@@ -81,19 +80,15 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
 }
 
 /* Supersteps of an operator. A normalisation exchanges partial sums and the statistics before it can scale, a reduction
-   exchanges its partial results. An elementwise operator by itself needs no exchange. */
+   exchanges its partial results. A stable normalisation sums twice, and subtracts the mean in between
+   (graphcore/poplibs, normStatisticsImpl()). An elementwise operator by itself needs no exchange, and TensorFlow's
+   compiler joins it with others; PopART runs each as a program of its own. */
 static double supersteps(const cm__job *j, const cm_node *n)
 {
     static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};
-    if (j->single_operator && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
-    return 1 + more[cm__class(n)];
-}
-
-/* Stage times per step of a pipeline, as a part of the time that one micro-batch takes on all chips; with one chip, the
-   number of micro-batches. */
-static double passes(const cm__run *r, const step_parts *p, double micros)
-{
-    return (micros + r->devices - 1) * p->longest;
+    if ((j->single_operator || j->g->tensorflow) && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
+    bool stable = j->g->stable_norms && cm__class(n) == CM_CLASS_NORM && n->phase == CM_FORWARD;
+    return 1 + more[cm__class(n)] + (stable ? 3 : 0);
 }
 
 /* Runs of a node per micro-batch: forward runs twice if layers are recomputed. */
@@ -114,63 +109,19 @@ static double micro_batch_s(const cm__job *j, const cm__run *r, double size)
     return sum;
 }
 
-/* Time and parameters of the repeated layers and of the rest. */
-typedef struct shares {
-    double layers_s, rest_s, layers_bytes, rest_bytes;
-    int32_t layers;
-} shares;
-
-/* Bytes of the node's parameters that no earlier node has: the head may use the weights of the embedding. */
-static double new_parameter_bytes(const cm_graph *g, const cm_node *n, bool *known)
+/* Time of the pipeline's longest stage for one micro-batch; with one chip, of the whole. */
+static double stage_s(const cm__job *j, const cm__run *r, double size)
 {
-    double bytes = 0;
-    for (int32_t i = 0; i < n->n_inputs; i++) {
-        int32_t t = n->inputs[i];
-        if (t < 0 || known[t] || cm__t(g, t)->role != CM_ROLE_PARAMETER) continue;
-        known[t] = true;
-        bytes += cm__tensor_bytes_at(g, t, 1);
-    }
-    return bytes;
-}
-
-static shares shares_of(const cm__job *j, const cm__run *r)
-{
-    shares s = {0};
-    bool  *known = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors + 1, sizeof *known);
-    for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        const cm_node *n = &j->g->nodes[i];
-        if (n->view || n->phase == CM_UPDATE) continue;
-        double bytes = n->phase == CM_FORWARD ? new_parameter_bytes(j->g, n, known) : 0, node = node_s(j, r, i, 1);
-        s.layers_s += n->block >= 0 ? node : 0;
-        s.rest_s += n->block >= 0 ? 0 : node;
-        s.layers_bytes += n->block >= 0 ? bytes : 0;
-        s.rest_bytes += n->block >= 0 ? 0 : bytes;
-        if (n->block >= s.layers) s.layers = n->block + 1;
-    }
-    return s;
-}
-
-/* The part of the time that the longest stage takes. Memory decides what a chip holds, so stages have equal parameters:
-   the first chip holds the embedding and the head, and fewer layers than the others. A layer is not divided. */
-static double longest_stage(const cm__job *j, const cm__run *r)
-{
-    shares s = r->devices > 1 ? shares_of(j, r) : (shares){0};
-    double least = INFINITY, part = 1.0 / r->devices;
-    if (s.layers < r->devices) return part;
-    double layer_s = s.layers_s / s.layers, layer_bytes = s.layers_bytes / s.layers;
-    for (int32_t first = 0; first <= s.layers; first++) {
-        double others = ceil((double)(s.layers - first) / (r->devices - 1));
-        double most = fmax(s.rest_bytes + first * layer_bytes, others * layer_bytes);
-        if (most >= least) continue;
-        least = most;
-        part = fmax(s.rest_s + first * layer_s, others * layer_s) / (s.rest_s + s.layers_s);
-    }
-    return part;
+    if (r->devices == 1) return micro_batch_s(j, r, size);
+    double *once = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *once);
+    for (int32_t i = 0; i < j->g->n_nodes; i++)
+        if (!j->g->nodes[i].view) once[i] = node_s(j, r, i, size) / runs_of(r, &j->g->nodes[i]);
+    return cm__longest_stage_s(j, r->devices, once, r->recomputes);
 }
 
 static step_parts parts_of(const cm__job *j, const cm__run *r)
 {
-    step_parts p = {.longest = longest_stage(j, r)};
+    step_parts p = {0};
     double     sum = 0;
     for (int32_t i = 0; i < j->g->n_tensors; i++)
         if (j->g->tensors[i].role == CM_ROLE_STATE) p.state_bytes += cm__tensor_bytes_at(j->g, i, 1);
@@ -180,10 +131,16 @@ static step_parts parts_of(const cm__job *j, const cm__run *r)
     return p;
 }
 
-static double step_s(const cm__job *j, const cm__run *r, const step_parts *p, double micros, double micro_s)
+/* Time of all micro-batches: the pipeline fills, and each one takes the longest stage. */
+static double turns_s(const cm__job *j, const cm__run *r, double micros)
+{
+    return (micros + r->devices - 1) * stage_s(j, r, ceil(j->batch / micros));
+}
+
+static double step_s(const cm__job *j, const cm__run *r, const step_parts *p, double micros)
 {
     double size = ceil(j->batch / micros);
-    return passes(r, p, micros) * micro_s + spill_s(j, r, micros, size) + fmax(p->updates_s, states_s(j, r, p, size));
+    return turns_s(j, r, micros) + spill_s(j, r, micros, size) + fmax(p->updates_s, states_s(j, r, p, size));
 }
 
 /* True: smaller micro-batches than the largest may be faster. Without a pipeline, only if the optimizer states then
@@ -199,7 +156,7 @@ static double micro_batches(const cm__job *j, const cm__run *r, const step_parts
     if (j->micro_batch > 0) return fmax(micros, ceil(j->batch / (double)j->micro_batch));
     if (j->single_operator || !may_divide(j, r, p, micros)) return micros;
     for (; micros <= j->batch; micros *= 2) {
-        double size = ceil(j->batch / micros), s = step_s(j, r, p, micros, micro_batch_s(j, r, size));
+        double size = ceil(j->batch / micros), s = step_s(j, r, p, micros);
         if (s >= least && (r->devices > 1 || states_s(j, r, p, size) <= 0)) break;
         if (s < least) best = micros;
         least = fmin(least, s);
@@ -226,7 +183,7 @@ void cm__execution_bsp(const cm__job *j, cm__run *r)
     step_parts p = parts_of(j, r);
     double micros = micro_batches(j, r, &p), size = ceil(j->batch / micros), micro_s = time_nodes(j, r, size);
     double update = p.updates_s, states = states_s(j, r, &p, size), spilled = spill_s(j, r, micros, size);
-    double turns = passes(r, &p, micros), slower = 1 + spilled / (turns * micro_s);
+    double turns = turns_s(j, r, micros) / micro_s, slower = 1 + spilled / (turns * micro_s);
     double later = states > update && update > 0 ? states / update : 1;
     r->micro_batch = (int64_t)size;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
@@ -236,5 +193,5 @@ void cm__execution_bsp(const cm__job *j, cm__run *r)
         r->pieces += fmax(1, supersteps(j, n)) * (updates ? 1 : runs_of(r, n) * micros);
         r->node_s[i] *= updates ? later / r->devices : slower * turns;
     }
-    r->device_s = step_s(j, r, &p, micros, micro_s);
+    r->device_s = step_s(j, r, &p, micros);
 }

@@ -93,6 +93,9 @@ typedef void cm__execution_rule(const cm__job *job, cm__run *run);
 cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
 /* What each node stores on a chip that runs sections: its weights, and its results for one sample. */
 const double *cm__section_bytes(cm__ctx *ctx, const cm_graph *step);
+/* stages.c: the longest stage of a pipeline for one micro-batch. node_s: of each node, forward once; again: stages are
+   recomputed in backward. */
+double cm__longest_stage_s(const cm__job *job, int32_t chips, const double *node_s, bool again);
 cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices whose profile has `sample_interval` */
 
 /* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */

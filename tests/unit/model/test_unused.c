@@ -52,7 +52,8 @@ static const cm_step_options nhwc = {.layout = CM_LAYOUT_NHWC}, flash = {.train.
                              cudnn = {.train.attention = CM_ATTENTION_CUDNN},
                              math = {.train.attention = CM_ATTENTION_MATH}, old = {.train.software = 2021},
                              nf4 = {.train.tuning.quantize = CM_QUANTIZE_NF4}, host = {.loading.host = "dgx-a100"},
-                             together = {.steps_per_call = 8}, selective = {.train.recompute = CM_RECOMPUTE_SELECTIVE};
+                             together = {.steps_per_call = 8}, stable = {.train.stable_norms = true},
+                             tensorflow = {.train.tensorflow = true}, selective = {.train.recompute = CM_RECOMPUTE_SELECTIVE};
 
 static void the_model_has_no_such_thing(void **unused)
 {
@@ -140,6 +141,15 @@ static void formats_and_calls(void **unused)
     assert_true(answered(GPT, "graphcore-bow", together));
 }
 
+static void programs_of_ipus(void **unused)
+{
+    (void)unused;
+    assert_true(refused("resnet18", "sambanova-sn30", stable, "--stable-norms"));
+    assert_true(refused("resnet18", "nvidia-h200", tensorflow, "--tensorflow"));
+    assert_true(answered("resnet18", "graphcore-bow", stable));
+    assert_true(answered("resnet18", "graphcore-bow", tensorflow));
+}
+
 /* --layout is for the devices that have the choice: the others are ranked, too. */
 static void a_ranking_refuses_the_same(void **unused)
 {
@@ -164,6 +174,7 @@ int main(void)
         cmocka_unit_test(the_layout_named_is_in_use),
         cmocka_unit_test(the_device_has_no_such_choice),
         cmocka_unit_test(formats_and_calls),
+        cmocka_unit_test(programs_of_ipus),
         cmocka_unit_test(a_ranking_refuses_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,15 +175,15 @@ static void test_plans_that_fit(void **state)
     assert_true(cm__case_fits(case_of(GPT_13B ", 'zero': 3, 'batch': 256, 'micro_batch': 8}")));
 }
 
-/* The parameters of IPUs were fitted to ResNet-50, but not to ResNet-18. */
+/* The parameters of IPUs were fitted to Uno, but not to ResNet-18. */
 static void test_left_out(void **state)
 {
     (void)state;
     cm__estimate fitted, without;
-    cm__case *seen = case_of("{'model': 'resnet50', 'device': 'graphcore-bow', 'batch': 64, 'step_time_s': 1}");
-    cm__case *renamed = case_of("{'model': 'resnet50', 'group': 'another', 'device': 'graphcore-bow', 'batch': 64,"
+    cm__case *seen = case_of("{'model': 'uno', 'device': 'graphcore-bow', 'batch': 64, 'step_time_s': 1}");
+    cm__case *renamed = case_of("{'model': 'uno', 'group': 'another', 'device': 'graphcore-bow', 'batch': 64,"
                                 " 'step_time_s': 1}");
-    assert_string_equal(seen->left_out, "resnet50");
+    assert_string_equal(seen->left_out, "uno");
     assert_null(renamed->left_out);
     assert_true(cm__estimate_step(seen, &without) && cm__estimate_step(renamed, &fitted));
     assert_true(without.step_s != fitted.step_s);
@@ -200,6 +200,9 @@ static double step_of(const char *text)
 #define BRAGGNN(device, more)                                                                                          \
     "{'model': 'braggnn', 'device': '" device "', 'precision': 'fp16', 'batch': 512, 'step_time_s': 1" more "}"
 
+#define RESNET18(more)                                                                                                 \
+    "{'model': 'resnet18', 'device': 'graphcore-gc200', 'precision': 'fp16', 'batch': 4, 'step_time_s': 1" more "}"
+
 /* A row's loader adds ten microseconds per sample, which the step waits for. The cost of a host call is divided by
    its steps. */
 static void test_loading(void **state)
@@ -213,6 +216,16 @@ static void test_loading(void **state)
     double all = step_of(BRAGGNN("graphcore-gc200", ", 'steps_per_call': 10"));
     assert_true(one > two && two > all);
     assert_true(fabs((one - all) / (one - two) - 0.9 / 0.5) < 1e-6);
+}
+
+/* A row may state an IPU's framework and its norms. Another row of the same model keeps its own graph. */
+static void test_programs_of_ipus(void **state)
+{
+    (void)state;
+    double usual = step_of(RESNET18("")), joined = step_of(RESNET18(", 'tensorflow': true"));
+    double stable = step_of(RESNET18(", 'stable_norms': true")), again = step_of(RESNET18(""));
+    assert_true(joined < usual && usual < stable);
+    assert_true(fabs(again - usual) < 1e-12);
 }
 
 /* A row may measure one device's share of a pipeline, and use a device that its set describes. */
@@ -315,6 +328,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_reasons, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_loading, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_programs_of_ipus, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shares_and_profiles, setup, teardown),
         cmocka_unit_test_setup_teardown(test_profiles_of_two_sets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_hostile_profiles, setup, teardown),

@@ -22,6 +22,31 @@ static void norms_are_three_supersteps(void **state)
     assert_true(norm.info.launches == 3 && relu.info.launches == 1);
 }
 
+/* A stable normalisation sums twice and subtracts the mean in between: a reduction and an elementwise operator more.
+   Backward is the same. */
+static void stable_norms_are_six_supersteps(void **state)
+{
+    (void)state;
+    const char        *norm = "layernorm:rows=64,cols=64";
+    cm_predict_options one = {.batch = 1};
+    answer usual = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){0}, one);
+    answer stable = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){.stable_norms = true}, one);
+    assert_near(stable.info.phase_s[CM_FORWARD] - usual.info.phase_s[CM_FORWARD], 3e-6, 1e-6);
+    assert_near(stable.info.phase_s[CM_BACKWARD], usual.info.phase_s[CM_BACKWARD], 1e-9);
+}
+
+/* TensorFlow's compiler joins elementwise operators with others: 17 activations and 8 sums in ResNet-18. */
+static void elementwise_operators_of_tensorflow_are_joined(void **state)
+{
+    (void)state;
+    answer popart = ask_trained(BSP("1e12", "1000", LINKS), "resnet18", (cm_train_options){.inference = true},
+                                (cm_predict_options){.batch = 1});
+    answer joined = ask_trained(BSP("1e12", "1000", LINKS), "resnet18",
+                                (cm_train_options){.inference = true, .tensorflow = true},
+                                (cm_predict_options){.batch = 1});
+    assert_near(popart.info.device_time_s - joined.info.device_time_s, 25e-6, 1e-3);
+}
+
 static void micro_batches_are_what_fits(void **state)
 {
     (void)state;
@@ -177,6 +202,8 @@ int main(void)
         cmocka_unit_test(smaller_micro_batches_keep_optimizer_states_on_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
         cmocka_unit_test(norms_are_three_supersteps),
+        cmocka_unit_test(stable_norms_are_six_supersteps),
+        cmocka_unit_test(elementwise_operators_of_tensorflow_are_joined),
         cmocka_unit_test(micro_batches_are_what_fits),
         cmocka_unit_test(what_one_chip_does_not_hold_is_a_pipeline),
         cmocka_unit_test(what_no_pipeline_holds_is_refused),
