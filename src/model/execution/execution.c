@@ -59,9 +59,13 @@ double cm__job_share(const cm__job *j, cm__effort effort)
     return cm__value_or(e->efficiency[effort], cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1));
 }
 
+/* Whole graphs; the mapping of an operator alone is no question. */
 static void read_rates(cm__job *j)
 {
-    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = cm__job_rate(j, cm__job_share(j, (cm__effort)i));
+    const cm__execution *e = &j->device->execution;
+    double mapped = cm__value_or(e->compiler_mapped, 0) > 0 ? cm__value_or(e->compiler_share, 1) : 1;
+    for (int i = 0; i < CM__EFFORTS; i++)
+        j->peak_flop_s[i] = cm__job_rate(j, mapped * cm__job_share(j, (cm__effort)i));
 }
 
 static void read_memories(cm__job *j)

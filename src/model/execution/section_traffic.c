@@ -9,8 +9,6 @@
  * computes scores in segments. At a cut between two sections, results that later operators of the phase read are written, unless they have been for
  * backward, and read. The chip rounds what it hands on to 16 bits in a 16-bit precision, also logits that a model casts.
  *
- * Gradients of weights are summed over samples in 32 bits. Sums that exceed the chip pass for every sample.
- *
  * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
  * part of a head's recomputed scores that exceeds a tile passes. GPT-2 XL compiled with recomputation is faster
  * than without (docs/papers.md), although its activations would fit the memory.
@@ -18,8 +16,6 @@
 #include <math.h>
 #include "device/number.h"
 #include "model/execution/execution.h"
-
-#define CM__SUM_BYTES 4 /* of an accumulator: 32 bits (Emani et al. 2024, section IV-B) */
 
 double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
 {
@@ -64,14 +60,6 @@ static bool is_weight(cm_role role)
 {
     return role == CM_ROLE_PARAMETER || role == CM_ROLE_CAST || role == CM_ROLE_PARAMETER_GRADIENT ||
            role == CM_ROLE_STATE;
-}
-
-/* Sums of weight gradients over the samples: the part that exceeds the chip is read and written for every sample. */
-static double sums_bytes(const cm__job *j, const cm_node *n)
-{
-    if (n->op != CM_OP_GEMM_GRAD_WEIGHT || n->n_outputs < 1 || n->outputs[0] < 0) return 0;
-    double sums = CM__SUM_BYTES * cm__tensor_elements_at(j->g, n->outputs[0], 1);
-    return 2 * j->batch * fmax(0, sums - j->near_bytes);
 }
 
 static double weight_bytes(const cm__job *j, const cm_node *n)
@@ -142,7 +130,7 @@ cm__section_traffic cm__section_traffic_new(const cm__job *j)
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
         p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n)
-                                          : weight_bytes(j, n) + sums_bytes(j, n) + scores_bytes(j, n, repeated);
+                                          : weight_bytes(j, n) + scores_bytes(j, n, repeated);
     }
     for (int32_t t = 0; t < j->g->n_tensors; t++) {
         const cm_tensor *x = cm__t(j->g, t);
