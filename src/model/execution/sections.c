@@ -14,10 +14,7 @@
 #include "model/execution/execution.h"
 #include "model/time/four.h"
 
-#define CM__SUM_BYTES 4 /* of an accumulator: 32 bits (Emani et al. 2024, section IV-B) */
-
-/* Results of elementwise operators go directly to the next operator. Gradients of weights are summed over samples in 32
-   bits. */
+/* Results of elementwise operators go directly to the next operator. */
 static double stored_bytes(const cm_graph *g, const cm_node *n)
 {
     cm_class class = cm__class(n);
@@ -28,9 +25,7 @@ static double stored_bytes(const cm_graph *g, const cm_node *n)
     }
     if (class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_MOVEMENT) return bytes;
     for (int32_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] >= 0)
-            bytes += n->op == CM_OP_GEMM_GRAD_WEIGHT ? CM__SUM_BYTES * cm__tensor_elements_at(g, n->outputs[i], 1)
-                                                     : cm__handed_bytes(g, n->outputs[i], 1);
+        if (n->outputs[i] >= 0) bytes += cm__handed_bytes(g, n->outputs[i], 1);
     return bytes;
 }
 
