@@ -54,15 +54,6 @@ static void one_section_runs_any_batch(void **state)
     assert_true(parted.info.launches > 3);
 }
 
-/* A million weights of two bytes, and their gradients, which are summed in four. */
-static void sums_of_gradients_take_32_bits_of_the_chip(void **state)
-{
-    (void)state;
-    const char *model = "mlp:in=1000,out=1000";
-    assert_true(ask(SECTIONS("6.1e6", "1e9", "1", "1e-3"), model, 8, false).info.launches == 1);
-    assert_true(ask(SECTIONS("5.9e6", "1e9", "1", "1e-3"), model, 8, false).info.launches == 3);
-}
-
 #define TWO_CHIPS(rate, link)                                                                                          \
     CHIP("dataflow-sections", "1e9", rate, EFFICIENCY("1") ", \"section_overhead\": " NUMBER("1e-9", "s"),            \
          PLACED("DRAM") ", \"links\": [{\"name\": \"link\", \"reach\": \"node\", \"bandwidth\": " NUMBER(link, "B/s")  \
@@ -117,7 +108,6 @@ int main(void)
         cmocka_unit_test(what_backward_reads_leaves_the_chip_and_comes_back),
         cmocka_unit_test(sections_cost_their_change_and_their_traffic),
         cmocka_unit_test(one_section_runs_any_batch),
-        cmocka_unit_test(sums_of_gradients_take_32_bits_of_the_chip),
         cmocka_unit_test(one_section_reaches_the_share_of_the_bandwidth),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
