@@ -278,7 +278,7 @@ def of_paper(row):
     """The model and vendor of a row, if both are of the paper."""
     family = next((n for k, n in FOUR.items() if row["device"].startswith(k)), None)
     name = SIX.get(row["model"]) or ("GPT-2 XL" if "layers=48,hidden=1600" in row["model"] else
-                                     "BERT-large" if "layers=24,hidden=1024,heads=16" in row["model"] else None)
+                                     "BERT-large" if re.search("bert.*layers=24,hidden=1024,heads=16", row["model"]) else None)
     return (name, family) if family and name else None
 
 

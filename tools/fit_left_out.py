@@ -33,7 +33,7 @@ MAKERS = {"Habana": ("habana-gaudi1", "habana-gaudi2", "habana-gaudi3"), "Google
 CHIPS = {"habana-gaudi1": ("habana-gaudi1",), "habana-gaudi2": ("habana-gaudi2",), "habana-gaudi3": ("habana-gaudi3",),
          "google-tpu-v4": ("google-tpu-v4",), "google-tpu-v5e": ("google-tpu-v5e",), "google-tpu-v5p": ("google-tpu-v5p",),
          "graphcore-gc200": ("graphcore-gc200",), "graphcore-bow": ("graphcore-bow",),
-         "sambanova-sn10": ("sambanova-sn10",), "sambanova-sn30": ("sambanova-sn30", "sambanova-sn30-4t")}
+         "sambanova-sn10": ("sambanova-sn10",), "sambanova-sn30": ("sambanova-sn30", "sambanova-sn30-4t", "sambanova-sn30-4t-compiled")}
 KINDS = ((MAKERS["Habana"], fit_styles.HPU, True), (MAKERS["Google"], fit_styles.TPU, True), (*FAMILIES["graphcore-ipu"], False),
          (*FAMILIES["sambanova-rdu"], False))
 # Quantiles of Student's t for 95 % by degrees of freedom (Abramowitz and Stegun, Table 26.10); 1.645 is the normal one.

@@ -50,6 +50,7 @@ GUESS = {
     "gemm": (0.5, 0.7, "1"), "conv": (0.85, 0.25, "1"), "attention": (0.65, 0.5, "1"), "memory": (1.0, 0.7, "1"),
     "step_overhead": (1e-3, 1.5, "s"), "section_overhead": (5e-4, 1.5, "s"),
     "superstep": (4000.0, 0.5, "1"), "layer_latency": (1e-3, 1.5, "s"), "score_latency": (1.2e-7, 1.5, "s"), "older_software": (1.3, 0.2, "1"),
+    "compiler_share": (0.5, 0.7, "1"),
 }
 MOST = {"gemm": 0.95, "conv": 0.95, "attention": 0.95}  # upper limits of efficiencies
 OF_GEMM = ("conv", "attention")
@@ -59,8 +60,8 @@ EFFICIENCIES = ("gemm", "conv", "attention", "memory")
 # profile to write: (devices whose rows are used, free parameters)
 FAMILIES = {
     "graphcore-ipu": (("graphcore-gc200", "graphcore-bow"), ("gemm", "conv", "attention", "step_overhead")),
-    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30"),
-                      ("gemm", "conv", "attention", "memory", "section_overhead")),
+    "sambanova-rdu": (("sambanova-sn10", "sambanova-sn30-4t", "sambanova-sn30-4t-compiled", "sambanova-sn30"),
+                      ("gemm", "conv", "attention", "memory", "section_overhead", "compiler_share")),
     "cerebras-wse": (("cerebras-cs2-wafer",), ("gemm", "score_latency", "layer_latency", "older_software")),
     "habana-gaudi1": (("habana-gaudi1",), ("gemm", "conv", "attention", "memory")),
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory")),
@@ -448,8 +449,8 @@ def operator_groups(devices):
 
 
 def scaled_by(parameters, factors):
-    """Another device's parameters; releases of software are known of the CS-2 alone."""
-    parameters = {k: v for k, v in parameters.items() if k not in ("operator", "older_software")}
+    """Another device's parameters; releases of software are known of the CS-2 alone, graphs that the compiler lays out of the SN30."""
+    parameters = {k: v for k, v in parameters.items() if k not in ("operator", "older_software", "compiler_share")}
     return {k: parameters.get(k, 1.0) * factors.get(k, 1.0) for k in dict.fromkeys([*parameters, *factors])}
 
 

@@ -47,6 +47,8 @@ typedef struct cm__execution {
     cm_number gradient_bucket;         /* bytes of gradients that copies sum together while backward runs */
     cm_number tiles;                   /* parts of the chip with their own memory; a head of attention is laid out on one */
     cm_number segmented;               /* tokens from which on attention's softmax is computed in segments */
+    cm_number compiler_mapped;         /* 1: the compiler alone lays out the graph */
+    cm_number compiler_share;          /* rate of products then, over that with a mapping made by hand */
     cm_number lanes;                   /* input channels that the matrix units process together */
     cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */
     cm_number copies;                  /* of such a model on one chip, at most */

@@ -297,6 +297,8 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->gradient_bucket = cm__number_at(x, "gradient_bucket", sources);
     e->tiles = cm__number_at(x, "tiles", sources);
     e->segmented = cm__number_at(x, "segmented_softmax", sources);
+    e->compiler_mapped = cm__number_at(x, "compiler_mapped", sources);
+    e->compiler_share = cm__number_at(x, "compiler_share", sources);
     e->interval_s = cm__number_at(x, "sample_interval", sources);
     e->copies = cm__number_at(x, "copies", sources);
     e->error = cm__number_at(x, "error", sources);

@@ -59,9 +59,13 @@ double cm__job_share(const cm__job *j, cm__effort effort)
     return cm__value_or(e->efficiency[effort], cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1));
 }
 
+/* Whole graphs; the mapping of an operator alone is no question. */
 static void read_rates(cm__job *j)
 {
-    for (int i = 0; i < CM__EFFORTS; i++) j->peak_flop_s[i] = cm__job_rate(j, cm__job_share(j, (cm__effort)i));
+    const cm__execution *e = &j->device->execution;
+    double mapped = cm__value_or(e->compiler_mapped, 0) > 0 ? cm__value_or(e->compiler_share, 1) : 1;
+    for (int i = 0; i < CM__EFFORTS; i++)
+        j->peak_flop_s[i] = cm__job_rate(j, mapped * cm__job_share(j, (cm__effort)i));
 }
 
 static void read_memories(cm__job *j)
@@ -155,13 +159,15 @@ double cm__job_scores(const cm__job *j, const cm_node *n, double batch)
     return cm__tensor_elements_at(j->g, of->inputs[0], batch) / width * keys;
 }
 
-double cm__job_element(const cm__job *j)
+double cm__job_element(const cm__job *j) { return cm__element_bytes(j->g); }
+
+double cm__element_bytes(const cm_graph *g)
 {
     static const double bytes[CM_PRECISIONS] = {[CM_PRECISION_DEFAULT] = 2, [CM_PRECISION_FP32] = 4,
                                                 [CM_PRECISION_TF32] = 4,    [CM_PRECISION_AMP_BF16] = 2,
                                                 [CM_PRECISION_AMP_FP16] = 2, [CM_PRECISION_BF16] = 2,
                                                 [CM_PRECISION_FP16] = 2,    [CM_PRECISION_FP8] = 1};
-    return bytes[cm_graph_precision(j->g)];
+    return bytes[cm_graph_precision(g)];
 }
 
 double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch)

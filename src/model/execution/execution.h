@@ -142,13 +142,23 @@ cm_memory_use cm__job_use(const cm__job *job, int64_t batch);
 void cm__run_spread(cm__run *run, int32_t first, int32_t end, double piece_s);
 /* section_traffic.c: bytes between a chip and its memory, at the job's batch size. */
 typedef struct cm__section_traffic {
-    double *node;                   /* of each node, wherever the cuts are */
-    double *cut_read, *cut_written; /* of a cut before each node, by the section after it and before it */
+    double *node; /* of each node, wherever the cuts are */
+    /* Results that later nodes of their phase read, by node: a list of those that the node makes, and what it reads. */
+    int32_t *made, *next_made;  /* by node, by tensor; -1: none */
+    int32_t *reads, *read, *again; /* first of each node's reads; of each read the tensor and the next node with it */
+    int32_t *first, *last;      /* by tensor: nodes that read it */
+    double  *result;            /* by tensor: bytes */
+    bool    *kept;              /* by tensor: written for backward in any case */
 } cm__section_traffic;
 cm__section_traffic cm__section_traffic_new(const cm__job *job);
+/* Changes what a section before node `end` reads and writes when `node` becomes its first one. */
+void cm__section_extend(const cm__section_traffic *traffic, int32_t node, int32_t end, double *read, double *written);
 double              cm__job_operand_bytes(const cm__job *job, const cm_node *node); /* all operands of a node */
 /* Bytes per number in the step's precision. */
 double cm__job_element(const cm__job *job);
+double cm__element_bytes(const cm_graph *g);
+/* Bytes of a result as a chip of sections hands it on. */
+double cm__handed_bytes(const cm_graph *g, int32_t tensor, double batch);
 double cm__tensor_elements_at(const cm_graph *g, int32_t tensor, double batch);
 double cm__tensor_bytes_at(const cm_graph *g, int32_t tensor, double batch);
 

@@ -9,8 +9,6 @@
  * computes scores in segments. At a cut between two sections, results that later operators of the phase read are written, unless they have been for
  * backward, and read. The chip rounds what it hands on to 16 bits in a 16-bit precision, also logits that a model casts.
  *
- * Gradients of weights are summed over samples in 32 bits. Sums that exceed the chip pass for every sample.
- *
  * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
  * part of a head's recomputed scores that exceeds a tile passes. GPT-2 XL compiled with recomputation is faster
  * than without (docs/papers.md), although its activations would fit the memory.
@@ -18,8 +16,6 @@
 #include <math.h>
 #include "device/number.h"
 #include "model/execution/execution.h"
-
-#define CM__SUM_BYTES 4 /* of an accumulator: 32 bits (Emani et al. 2024, section IV-B) */
 
 double cm__job_operand_bytes(const cm__job *j, const cm_node *n)
 {
@@ -66,14 +62,6 @@ static bool is_weight(cm_role role)
            role == CM_ROLE_STATE;
 }
 
-/* Sums of weight gradients over the samples: the part that exceeds the chip is read and written for every sample. */
-static double sums_bytes(const cm__job *j, const cm_node *n)
-{
-    if (n->op != CM_OP_GEMM_GRAD_WEIGHT || n->n_outputs < 1 || n->outputs[0] < 0) return 0;
-    double sums = CM__SUM_BYTES * cm__tensor_elements_at(j->g, n->outputs[0], 1);
-    return 2 * j->batch * fmax(0, sums - j->near_bytes);
-}
-
 static double weight_bytes(const cm__job *j, const cm_node *n)
 {
     double bytes = 0;
@@ -86,72 +74,100 @@ static double weight_bytes(const cm__job *j, const cm_node *n)
     return fmin(bytes, cm__job_operand_bytes(j, n));
 }
 
-/* The last node of the producer's phase that reads each storage, and the first node of backward that does. */
-static void find_readers(const cm__job *j, int32_t *last, int32_t *backward)
+/* A 16-bit precision has no 32-bit results, with autocast there are some. */
+double cm__handed_bytes(const cm_graph *g, int32_t tensor, double batch)
 {
-    for (int32_t i = 0; i < j->g->n_tensors; i++) last[i] = backward[i] = -1;
+    cm_precision precision = cm_graph_precision(g);
+    double       bytes = cm__tensor_bytes_at(g, tensor, batch);
+    bool         mixed = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
+    return mixed ? bytes : fmin(bytes, cm__tensor_elements_at(g, tensor, batch) * cm__element_bytes(g));
+}
+
+/* Results that pass: those of weights do not, nor recomputed ones, which the section that reads them computes. */
+static bool passes(const cm__job *j, int32_t storage)
+{
+    const cm_tensor *x = storage >= 0 ? cm__t(j->g, storage) : NULL;
+    return x && x->born >= 0 && !is_weight(x->role) && j->g->nodes[x->born].phase != CM_RECOMPUTE;
+}
+
+/* Notes that a node reads a result: in its phase, or the first time in backward. */
+static void add_read(const cm__job *j, cm__section_traffic *p, int32_t node, int32_t storage, int32_t *latest)
+{
+    int32_t born = cm__t(j->g, storage)->born, count = p->reads[node + 1];
+    if (j->g->nodes[born].phase != j->g->nodes[node].phase) {
+        if (j->g->nodes[node].phase != CM_BACKWARD || p->kept[storage]) return;
+        p->kept[storage] = true;
+        p->node[born] += p->result[storage];
+        p->node[node] += p->result[storage];
+        return;
+    }
+    if (p->last[storage] == node) return;
+    if (p->last[storage] >= 0) p->again[latest[storage]] = node;
+    else p->first[storage] = node;
+    p->last[storage] = node;
+    latest[storage] = count;
+    p->read[count] = storage;
+    p->again[count] = INT32_MAX;
+    p->reads[node + 1]++;
+}
+
+static void find_reads(const cm__job *j, cm__section_traffic *p)
+{
+    int32_t *latest = cm__alloc_array(j->ctx, (size_t)j->g->n_tensors, sizeof *latest);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
+        p->reads[i + 1] = p->reads[i];
         for (int32_t k = 0; k < n->n_inputs && !n->view; k++) {
             int32_t storage = n->inputs[k] >= 0 ? cm__t(j->g, n->inputs[k])->storage : -1;
-            int32_t born = storage >= 0 ? cm__t(j->g, storage)->born : -1;
-            if (born < 0) continue;
-            if (j->g->nodes[born].phase == n->phase) last[storage] = i;
-            else if (n->phase == CM_BACKWARD && backward[storage] < 0) backward[storage] = i;
+            if (passes(j, storage)) add_read(j, p, i, storage, latest);
         }
     }
 }
 
-/* Bytes of a result as the chip hands it on: a 16-bit precision has no 32-bit results, with autocast there are some. */
-static double result_bytes(const cm__job *j, int32_t tensor)
+void cm__section_extend(const cm__section_traffic *p, int32_t node, int32_t end, double *read, double *written)
 {
-    cm_precision precision = cm_graph_precision(j->g);
-    double       bytes = cm__tensor_bytes_at(j->g, tensor, j->batch);
-    bool         mixed = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
-    return mixed ? bytes : fmin(bytes, cm__tensor_elements_at(j->g, tensor, j->batch) * cm__job_element(j));
-}
-
-/* Adds a tensor's bytes to the nodes that write and read it for backward, and to the cuts that it crosses. */
-static void add_tensor(const cm__job *j, cm__section_traffic *p, int32_t tensor, int32_t last, int32_t backward)
-{
-    int32_t born = cm__t(j->g, tensor)->born;
-    double  bytes = result_bytes(j, tensor);
-    if (backward >= 0) {
-        p->node[born] += bytes;
-        p->node[backward] += bytes;
+    for (int32_t t = p->made[node]; t >= 0; t = p->next_made[t]) {
+        if (p->first[t] < end) *read -= p->result[t];
+        if (p->last[t] >= end && !p->kept[t]) *written += p->result[t];
     }
-    if (last <= born) return;
-    p->cut_read[born + 1] += bytes;
-    p->cut_read[last + 1] -= bytes;
-    if (backward >= 0) return;
-    p->cut_written[born + 1] += bytes;
-    p->cut_written[last + 1] -= bytes;
+    for (int32_t i = p->reads[node]; i < p->reads[node + 1]; i++)
+        if (p->again[i] >= end) *read += p->result[p->read[i]];
 }
 
-static double *zeros(const cm__job *j, size_t count) { return cm__alloc_array(j->ctx, count, sizeof(double)); }
+static void *zeros(const cm__job *j, size_t count, size_t size) { return cm__alloc_array(j->ctx, count, size); }
+
+static cm__section_traffic empty(const cm__job *j)
+{
+    size_t nodes = (size_t)j->g->n_nodes + 1, tensors = (size_t)j->g->n_tensors + 1, inputs = 1;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) inputs += (size_t)j->g->nodes[i].n_inputs;
+    cm__section_traffic p = {.node = zeros(j, nodes, sizeof *p.node), .made = zeros(j, nodes, sizeof *p.made),
+                             .next_made = zeros(j, tensors, sizeof *p.next_made),
+                             .reads = zeros(j, nodes, sizeof *p.reads), .read = zeros(j, inputs, sizeof *p.read),
+                             .again = zeros(j, inputs, sizeof *p.again), .first = zeros(j, tensors, sizeof *p.first),
+                             .last = zeros(j, tensors, sizeof *p.last), .result = zeros(j, tensors, sizeof *p.result),
+                             .kept = zeros(j, tensors, sizeof *p.kept)};
+    for (size_t i = 0; i < nodes; i++) p.made[i] = -1;
+    for (size_t i = 0; i < tensors; i++) p.last[i] = -1;
+    return p;
+}
 
 cm__section_traffic cm__section_traffic_new(const cm__job *j)
 {
-    size_t              nodes = (size_t)j->g->n_nodes + 2, tensors = (size_t)j->g->n_tensors;
-    cm__section_traffic p = {zeros(j, nodes), zeros(j, nodes), zeros(j, nodes)};
-    int32_t            *last = cm__alloc_array(j->ctx, tensors, sizeof *last);
-    int32_t            *backward = cm__alloc_array(j->ctx, tensors, sizeof *backward);
+    cm__section_traffic p = empty(j);
     bool               *repeated = find_repeated(j);
-    find_readers(j, last, backward);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
         p.node[i] = n->phase == CM_UPDATE ? cm__job_operand_bytes(j, n)
-                                          : weight_bytes(j, n) + sums_bytes(j, n) + scores_bytes(j, n, repeated);
+                                          : weight_bytes(j, n) + scores_bytes(j, n, repeated);
     }
+    for (int32_t t = 0; t < j->g->n_tensors; t++)
+        if (cm__t(j->g, t)->storage == t && passes(j, t)) p.result[t] = cm__handed_bytes(j->g, t, j->batch);
+    find_reads(j, &p);
     for (int32_t t = 0; t < j->g->n_tensors; t++) {
-        const cm_tensor *x = cm__t(j->g, t);
-        bool stays = x->born < 0 || is_weight(x->role) || j->g->nodes[x->born].phase == CM_RECOMPUTE;
-        if (x->storage == t && !stays) add_tensor(j, &p, t, last[t], backward[t]);
-    }
-    for (int32_t i = 0; i < j->g->n_nodes; i++) {
-        p.cut_read[i + 1] += p.cut_read[i];
-        p.cut_written[i + 1] += p.cut_written[i];
+        if (p.last[t] < 0) continue; /* no node of its phase reads it */
+        p.next_made[t] = p.made[cm__t(j->g, t)->born];
+        p.made[cm__t(j->g, t)->born] = t;
     }
     return p;
 }

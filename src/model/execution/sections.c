@@ -14,11 +14,6 @@
 #include "model/execution/execution.h"
 #include "model/time/four.h"
 
-typedef struct section {
-    double compute_s;
-    double far_bytes; /* at the share of the bandwidth that sections reach */
-} section;
-
 /* Results of elementwise operators go directly to the next operator. */
 static double stored_bytes(const cm_graph *g, const cm_node *n)
 {
@@ -30,7 +25,7 @@ static double stored_bytes(const cm_graph *g, const cm_node *n)
     }
     if (class == CM_CLASS_ELEMENTWISE || class == CM_CLASS_MOVEMENT) return bytes;
     for (int32_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] >= 0) bytes += cm__tensor_bytes_at(g, n->outputs[i], 1);
+        if (n->outputs[i] >= 0) bytes += cm__handed_bytes(g, n->outputs[i], 1);
     return bytes;
 }
 
@@ -89,25 +84,25 @@ static double saved_bytes(const cm__job *j)
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
-static double section_s(const cm__job *j, const section *s)
+static double section_s(const cm__job *j, double compute_s, double far_bytes)
 {
-    double filled_s = (j->batch + j->fill - 1) * s->compute_s / j->batch;
-    return j->section_s + fmax(filled_s, j->vector_scale * s->far_bytes / j->far_bytes_s);
+    double filled_s = (j->batch + j->fill - 1) * compute_s / j->batch;
+    return j->section_s + fmax(filled_s, j->vector_scale * far_bytes / j->far_bytes_s);
 }
 
 static void run_one(const cm__job *j, cm__run *r)
 {
-    section all = {.far_bytes = j->single_operator ? 0 : saved_bytes(j)};
-    bool    inside = j->single_operator || updates_on_chip(j);
+    double compute_s = 0, far_bytes = j->single_operator ? 0 : saved_bytes(j);
+    bool   inside = j->single_operator || updates_on_chip(j);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
-        all.compute_s += r->node_s[i];
-        if (n->phase == CM_UPDATE && !inside) all.far_bytes += cm__job_operand_bytes(j, n);
+        compute_s += r->node_s[i];
+        if (n->phase == CM_UPDATE && !inside) far_bytes += cm__job_operand_bytes(j, n);
     }
     r->pieces = 1;
-    cm__run_spread(r, 0, j->g->n_nodes, section_s(j, &all));
+    cm__run_spread(r, 0, j->g->n_nodes, section_s(j, compute_s, far_bytes));
 }
 
 /* ---- several sections -------------------------------------------------------------------------------------------- */
@@ -115,15 +110,13 @@ static void run_one(const cm__job *j, cm__run *r)
 /* Prefix sums over the nodes that take room on the chip. A node that takes none belongs to the previous node. */
 typedef struct sums {
     double  compute_s, far_bytes, stored_bytes;
-    double  read_bytes, written_bytes; /* of a section that begins, and of one that ends here */
     int32_t node;  /* the next node */
     uint8_t phase; /* phase of the next node */
 } sums;
 
-static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
+static int32_t sum_nodes(const cm__job *j, cm__run *r, const cm__section_traffic *p, sums *before)
 {
     int32_t count = 0;
-    cm__section_traffic p = cm__section_traffic_new(j);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
@@ -131,12 +124,10 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
         bool   joins = stored == 0 && count && before[count - 1].phase == n->phase;
         r->node_s[i] = cm__job_node_s(j, i, j->batch);
         sums all = {.compute_s = before[count].compute_s + r->node_s[i],
-                    .far_bytes = before[count].far_bytes + p.node[i],
+                    .far_bytes = before[count].far_bytes + p->node[i],
                     .stored_bytes = before[count].stored_bytes + stored};
         if (!joins) {
             before[count].node = i;
-            before[count].read_bytes = p.cut_read[i];
-            before[count].written_bytes = p.cut_written[i];
             before[count++].phase = n->phase;
         }
         before[count] = all;
@@ -145,72 +136,48 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, sums *before)
     return count;
 }
 
-static double section_between(const cm__job *j, const sums *from, const sums *to)
-{
-    section s = {.compute_s = to->compute_s - from->compute_s,
-                 .far_bytes = to->far_bytes - from->far_bytes + from->read_bytes + to->written_bytes};
-    return section_s(j, &s);
-}
-
 /* True: the section fits the chip. A single operator larger than the chip passes through it in slices. */
 static bool fits(const cm__job *j, const sums *from, const sums *to)
 {
     return to->stored_bytes - from->stored_bytes <= j->near_bytes || to[-1].stored_bytes <= from->stored_bytes;
 }
 
-/* Prefix sums of times, by node: the difference of two gives section_s() without its divisions. */
-typedef struct cut_times {
-    double *compute_s, *edge_s, *read_s, *written_s;
-    double *least_s; /* shortest time of the nodes before, over all section boundaries */
-    double *time_s;  /* the same with the last section starting here */
-} cut_times;
+/* The section that ends before a node, of the shortest time of all nodes before it. */
+typedef struct ending {
+    int32_t first;            /* where it starts */
+    double  section_s, all_s; /* its time, and that of all before the node */
+} ending;
 
-static void times_before(const cm__job *j, const sums *before, int32_t at, cut_times *t)
+/* The best start of the section that ends before `to`, of those from `low` on. What it reads and writes is counted
+   while it grows to the front. */
+static ending best_ending(const cm__job *j, const cm__section_traffic *p, const sums *before, const ending *endings,
+                          int32_t low, int32_t to)
 {
-    t->compute_s[at] = (j->batch + j->fill - 1) * before->compute_s / j->batch;
-    t->edge_s[at] = j->vector_scale * before->far_bytes / j->far_bytes_s;
-    t->read_s[at] = j->vector_scale * before->read_bytes / j->far_bytes_s;
-    t->written_s[at] = j->vector_scale * before->written_bytes / j->far_bytes_s;
-}
-
-/* The times of the nodes before `to` with each start of the last section from `low` on. The compiler makes vectors of
-   the loop. */
-CM__FAST static void times_from(const cut_times *t, double section_s, int32_t low, int32_t to)
-{
-    const double *restrict compute = t->compute_s, *restrict edge = t->edge_s, *restrict read = t->read_s,
-                 *restrict least = t->least_s;
-    double *restrict out = t->time_s;
-    double end = compute[to], end_edge = edge[to], written = t->written_s[to];
-    for (int32_t from = low; from < to; from++) {
-        double compute_s = end - compute[from], edge_s = end_edge - edge[from] + read[from] + written;
-        out[from] = least[from] + section_s + (compute_s > edge_s ? compute_s : edge_s);
+    ending  best = {.all_s = INFINITY};
+    double  read = 0, written = 0;
+    int32_t node = before[to].node, end = node;
+    for (int32_t from = to - 1; from >= low; from--) {
+        while (node > before[from].node) cm__section_extend(p, --node, end, &read, &written);
+        double far = before[to].far_bytes - before[from].far_bytes + read + written;
+        double piece_s = section_s(j, before[to].compute_s - before[from].compute_s, far);
+        if (endings[from].all_s + piece_s < best.all_s)
+            best = (ending){from, piece_s, endings[from].all_s + piece_s};
     }
-}
-
-static cut_times cut_times_new(cm__ctx *ctx, int32_t count)
-{
-    double   *all = cm__alloc_array(ctx, 6 * ((size_t)count + 1), sizeof *all);
-    cut_times t;
-    double  **parts[] = {&t.compute_s, &t.edge_s, &t.read_s, &t.written_s, &t.least_s, &t.time_s};
-    for (size_t i = 0; i < 6; i++) *parts[i] = all + i * ((size_t)count + 1);
-    return t;
+    return best;
 }
 
 /* Finds the section boundaries that minimise the step time, by dynamic programming. A greedy choice could make a
-   larger chip slower. first[i] is the start of the last section before node i. */
-static void cut(const cm__job *j, const sums *before, int32_t count, int32_t *first)
+   larger chip slower. */
+static const ending *cut(const cm__job *j, const cm__section_traffic *p, const sums *before, int32_t count)
 {
-    cut_times t = cut_times_new(j->ctx, count);
-    int32_t   low = 0; /* the longest section before node `to` starts here; it never moves back */
+    ending *endings = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *endings);
+    int32_t low = 0; /* the longest section before node `to` starts here; it never moves back */
     for (int32_t to = 1; to <= count; to++) {
         if (before[low].phase != before[to - 1].phase) low = to - 1;
         while (!fits(j, &before[low], &before[to])) low++;
-        times_before(j, &before[to], to, &t);
-        times_from(&t, j->section_s, low, to);
-        t.least_s[to] = INFINITY;
-        for (int32_t from = to - 1; from >= low; from--)
-            if (t.time_s[from] < t.least_s[to]) t.least_s[to] = t.time_s[from], first[to] = from;
+        endings[to] = best_ending(j, p, before, endings, low, to);
     }
+    return endings;
 }
 
 static void run_sections(const cm__job *j, cm__run *r)
@@ -219,13 +186,12 @@ static void run_sections(const cm__job *j, cm__run *r)
         run_one(j, r);
         return;
     }
-    sums    *before = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *before);
-    int32_t  count = sum_nodes(j, r, before);
-    int32_t *first = cm__alloc_array(j->ctx, (size_t)count + 1, sizeof *first);
-    cut(j, before, count, first);
-    for (int32_t to = count; to > 0; to = first[to], r->pieces++)
-        cm__run_spread(r, before[first[to]].node, before[to].node,
-                       section_between(j, &before[first[to]], &before[to]));
+    sums               *before = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *before);
+    cm__section_traffic p = cm__section_traffic_new(j);
+    int32_t             count = sum_nodes(j, r, &p, before);
+    const ending       *endings = cut(j, &p, before, count);
+    for (int32_t to = count; to > 0; to = endings[to].first, r->pieces++)
+        cm__run_spread(r, before[endings[to].first].node, before[to].node, endings[to].section_s);
 }
 
 /* ---- several chips ----------------------------------------------------------------------------------------------- */

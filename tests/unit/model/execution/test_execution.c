@@ -35,6 +35,18 @@ static void narrow_groups_leave_units_idle(void **state)
                 ask(LANES("1"), narrow, 1, true).info.device_time_s, 1e-6);
 }
 
+#define MAPPED(by_compiler)                                                                                            \
+    CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") ", \"compiler_share\": " NUMBER("0.25", "1")             \
+         ", \"compiler_mapped\": " NUMBER(by_compiler, "1"), PLACED("DRAM"))
+
+/* Products of a graph that the compiler alone lays out take four times as long, if it reaches a quarter of the rate. */
+static void a_graph_may_be_laid_out_by_the_compiler_alone(void **state)
+{
+    (void)state;
+    double by_hand = ask(MAPPED("0"), "resnet18", 4, false).info.device_time_s;
+    assert_near(ask(MAPPED("1"), "resnet18", 4, false).info.device_time_s, 4 * by_hand, 1e-2);
+}
+
 static void the_error_of_the_fit_is_the_interval(void **state)
 {
     (void)state;
@@ -79,6 +91,7 @@ int main(void)
         cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
         cmocka_unit_test(narrow_groups_leave_units_idle),
+        cmocka_unit_test(a_graph_may_be_laid_out_by_the_compiler_alone),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
         cmocka_unit_test(times_of_nodes_make_up_the_step),
         cmocka_unit_test(calibration_scales_times),
