@@ -260,6 +260,8 @@ typedef struct cm_train_options {
     bool         whole_layers;
     /* gradients of products that the forward pass computes in fp32 inside autocast are in 16 bits, as under torch.compile */
     bool         traced_backward;
+    /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32 */
+    bool         habana_lists;
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release; 0: today's */
     cm_loss_kernel loss_kernel;

@@ -248,6 +248,7 @@ struct cm_graph {
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
     bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
     bool        traced_backward; /* products' gradients follow autocast (cm_train_options) */
+    bool        habana_lists; /* what autocast computes in 16 bits (cm_train_options) */
     cm_dtype    autocast;    /* the type of products under autocast; CM_FP32: there is none */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */

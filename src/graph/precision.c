@@ -221,7 +221,8 @@ static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *in
 static cm__cast_policy policy_of(const lowering *l, const cm_node *n)
 {
     if (!l->autocast || n->plain) return CM__CAST_KEEP;
-    return l->part[n - l->in->nodes] ? CM__CAST_LOW : cm__ops[n->op].cast;
+    if (l->part[n - l->in->nodes]) return CM__CAST_LOW;
+    return l->out->habana_lists ? cm__habana_policy(n) : cm__ops[n->op].cast;
 }
 
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
@@ -241,7 +242,8 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
                                                : widest_input(l, inputs, n->n_inputs);
-    for (int32_t i = 0; i < n->n_inputs; i++)
+    bool first = l->out->habana_lists && cm__class(n) == CM_CLASS_NORM; /* weights of norms stay as they are */
+    for (int32_t i = 0; i < (first ? 1 : n->n_inputs); i++)
         if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
     narrow_product(l, n, inputs);
 }

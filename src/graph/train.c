@@ -36,6 +36,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->wraps_units = step->whole_layers && !(o->software && o->software < 2024);
     step->keeps_products = o->recompute == CM_RECOMPUTE_SELECTIVE && o->keep_products && !o->inference;
     step->traced_backward = o->traced_backward && !o->inference;
+    step->habana_lists = o->habana_lists;
     step->master = o->master && !o->inference;
     step->bare_operator = forward->bare_operator;
     step->own_loss = forward->own_loss && !o->inference;

@@ -16,6 +16,9 @@ bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n);
 /* precision.c: copy `forward` into `step` in the given precision, with the casts this needs. */
 void cm__lower(cm_graph *step, const cm_graph *forward, cm_precision precision, bool inference, bool master);
 
+/* autocast.c: the type in which Habana's autocast computes a node. */
+cm__cast_policy cm__habana_policy(const cm_node *n);
+
 /* traced.c: cast the fp32 operands of a product for its gradients, where autocast has this 16-bit type. */
 void cm__cast_for_backward(cm_graph *step, int32_t node, cm_dtype low);
 

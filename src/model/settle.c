@@ -114,7 +114,7 @@ static cm_status refuse_trainer(const cm_step_options *o, cm_diag *diag)
 }
 
 /* Habana's compiler gets the operators that a model's code writes out, such as the eight of GPT-2's GELU, and keeps what
-   backward reads of each. Its libraries have a kernel for norms. */
+   backward reads of each. Its libraries have a kernel for norms, and its autocast has lists of its own. */
 static bool runs_as_written(const cm_device *device, cm_runtime runtime)
 {
     return runtime == CM_RUNTIME_NATIVE && cm__value_or(device->execution.stored_scores, 0) > 0;
@@ -141,6 +141,7 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     settle_sharding(o);
     settle_adapters(o);
     settle_recompute(o);
+    o->train.habana_lists = runs_as_written(device, o->runtime);
     o->train.traced_backward = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_COMPILE;
     return CM_OK;
 }

@@ -123,7 +123,8 @@ static bool same_training(const cm_train_options *a, const cm_train_options *b)
     return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
            a->recompute_layers == b->recompute_layers &&
            a->keep_products == b->keep_products && a->whole_layers == b->whole_layers &&
-           a->traced_backward == b->traced_backward && a->fused_kernels == b->fused_kernels && a->attention == b->attention;
+           a->traced_backward == b->traced_backward && a->habana_lists == b->habana_lists &&
+           a->fused_kernels == b->fused_kernels && a->attention == b->attention;
 }
 
 /* In the graph's own memory, which lives as long. */

@@ -7,7 +7,7 @@
 static bool same_graph(const cm_step_options *a, const cm_step_options *b)
 {
     return a->runtime == b->runtime && a->load.fuse == b->load.fuse && a->train.precision == b->train.precision &&
-           a->train.master == b->train.master;
+           a->train.master == b->train.master && a->train.habana_lists == b->train.habana_lists;
 }
 
 /* A device that cannot run the requested step gets a reason and no step. */

@@ -10,10 +10,16 @@
  *     backward   the product writes; the softmax reads probabilities and gradients and writes; three products read  7
  *     dropout    reads and writes in each direction, and a mask of one byte                                      2 each
  *
+ * Backward reads the stored scores and does not compute them again: four products instead of five.
+ *
  * A compiler may join elementwise operators of a phase to one kernel (`joined_elementwise`), up to a result that
  * another operator of the phase reads. What only parts of the kernel read is not written, and no part reads what
- * another one made. Habana's batch norm has an activation and a sum in its kernel. The update is not joined, and no
- * products run beside it: it takes the memory's own bandwidth at best.
+ * another one made. Habana's batch norm has an activation and a sum in its kernel. Its softmax is a kernel of its own,
+ * so that scaling and mask read and write each score once more, and so do their gradients. The update is not joined,
+ * and no products run beside it: it takes the memory's own bandwidth at best.
+ *
+ * If products have an engine of their own, those of weight gradients run beside the other operators: nothing reads their
+ * results before the update. All else is a chain, in which the engines take turns.
  */
 #include <math.h>
 #include "device/number.h"
@@ -23,7 +29,9 @@
 #define FORWARD_PASSES 4
 #define BACKWARD_PASSES 7
 #define DROPOUT_PASSES 2
+#define SCALING_PASSES 2 /* of a kernel beside that of the softmax, in each direction */
 #define MASK_BYTES 1
+#define STORED_PRODUCTS (4.0 / 5) /* of backward with stored scores, over those of one kernel */
 
 static bool stores_scores(const cm__job *j)
 {
@@ -38,7 +46,8 @@ static double score_bytes(const cm__job *j, const cm_node *n)
     bool           forward = n->op == CM_OP_ATTENTION;
     const cm_node *of = forward ? n : &j->g->nodes[n->source];
     double         size = (double)cm_dtype_size(cm__in(j->g, of, 0)->dtype);
-    double         passes = forward ? FORWARD_PASSES : BACKWARD_PASSES;
+    double         apart = cm__value_or(j->device->execution.joined, 0) > 0 ? SCALING_PASSES : 0;
+    double         passes = apart + (forward ? FORWARD_PASSES : BACKWARD_PASSES);
     double         dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
     return scores * (passes * size + dropped);
 }
@@ -105,10 +114,38 @@ static double update_s(const cm__job *j, int32_t node)
     return cm__job_node_s(j, node, j->batch) * fmax(1, share);
 }
 
-/* If products have a separate engine, they partly overlap with the other operators before the update. */
+/* Times of the nodes before the update on each engine. */
+typedef struct engines {
+    double products_s, others_s;
+    double free_s; /* of products_s: weight gradients, which nothing waits for */
+} engines;
+
+static bool is_weight_gradient(const cm_graph *g, const cm_node *n)
+{
+    if (n->op == CM_OP_GEMM_GRAD_WEIGHT || n->op == CM_OP_CONV_GRAD_WEIGHT) return true;
+    if (n->op != CM_OP_MATMUL_GRAD || n->n_outputs < 1 || n->outputs[0] < 0) return false;
+    return cm__t(g, n->outputs[0])->role == CM_ROLE_PARAMETER_GRADIENT;
+}
+
+/* The time of a node without its scores. */
+static double node_s(const cm__job *j, int32_t node, const joining *kernels, bool stored)
+{
+    const cm_node *n = &j->g->nodes[node];
+    double         byte_s = j->vector_scale / j->near_bytes_s, all_s = cm__job_node_s(j, node, j->batch);
+    if (!stored || n->op != CM_OP_ATTENTION_GRAD) return fmax(0, all_s - byte_s * inside_bytes(j, kernels, n));
+    double bytes = cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
+    return fmax(STORED_PRODUCTS * all_s, byte_s * bytes);
+}
+
+static double before_update_s(const engines *e, bool beside)
+{
+    return beside ? fmax(e->products_s, e->products_s - e->free_s + e->others_s) : e->products_s + e->others_s;
+}
+
 void cm__execution_kernels(const cm__job *j, cm__run *r)
 {
-    double  products_s = 0, others_s = 0, updates_s = 0;
+    engines e = {0};
+    double  updates_s = 0;
     bool    beside = cm__value_or(j->device->execution.engines, 1) > 1, stored = stores_scores(j);
     bool    joined = cm__value_or(j->device->execution.joined, 0) > 0;
     joining kernels = joined ? find_joined(j) : (joining){0};
@@ -121,13 +158,13 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
             updates_s += r->node_s[i] = joined ? update_s(j, i) : cm__job_node_s(j, i, j->batch);
             continue;
         }
-        double inside = j->vector_scale * inside_bytes(j, &kernels, n) / j->near_bytes_s;
-        double node = fmax(0, cm__job_node_s(j, i, j->batch) - inside);
+        double node = node_s(j, i, &kernels, stored);
         double scores = stored ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
         r->node_s[i] = node + scores;
-        *(cm__job_is_traffic(n) ? &others_s : &products_s) += node;
-        others_s += scores;
+        *(cm__job_is_traffic(n) ? &e.others_s : &e.products_s) += node;
+        e.free_s += is_weight_gradient(j->g, n) ? node : 0;
+        e.others_s += scores;
     }
-    cm__run_spread(r, 0, updates, beside ? hypot(products_s, others_s) : products_s + others_s);
+    cm__run_spread(r, 0, updates, before_update_s(&e, beside));
     cm__run_spread(r, updates, j->g->n_nodes, updates_s);
 }

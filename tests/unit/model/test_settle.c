@@ -109,6 +109,19 @@ static void test_adapters(void **state)
     cm_device_free(d);
 }
 
+/* Habana's autocast has its own lists; GPUs have PyTorch's. */
+static void test_autocast_lists(void **state)
+{
+    (void)state;
+    cm_device *gaudi, *gpu;
+    assert_int_equal(cm_device_load("habana-gaudi2", &gaudi, NULL), CM_OK);
+    assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
+    assert_true(settled(gaudi, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.habana_lists);
+    assert_false(settled(gpu, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.habana_lists);
+    cm_device_free(gaudi);
+    cm_device_free(gpu);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -184,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refused), cmocka_unit_test(test_twice), cmocka_unit_test(test_kept),
                                        cmocka_unit_test(test_sharding),
-                                       cmocka_unit_test(test_adapters), cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_adapters), cmocka_unit_test(test_autocast_lists),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

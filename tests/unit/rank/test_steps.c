@@ -28,6 +28,19 @@ TEST(another_precision_is_another_step)
     assert_null(b->graph_of);
 }
 
+/* Habana's autocast has other lists than a TPU's, with the same runtime, precision and operators. */
+TEST(other_lists_are_another_graph)
+{
+    r->options.load.fuse = CM_FUSE_NORMS;
+    r->options.train.precision = CM_PRECISION_AMP_BF16;
+    make_steps(MODEL, "habana-gaudi2,google-tpu-v4");
+    cm__rank_step *a = step_of("habana-gaudi2"), *b = step_of("google-tpu-v4");
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_ptr_not_equal(a->step, b->step);
+    assert_int_equal(a->options.runtime, b->options.runtime);
+}
+
 /* The library of a runtime reserves another amount on this device: the same graph, with its own footprint. */
 TEST(another_library_shares_the_graph)
 {
@@ -95,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_step_for_equal_settings),      cmocka_unit_test(another_precision_is_another_step),
+cmocka_unit_test(other_lists_are_another_graph),
         cmocka_unit_test(another_library_shares_the_graph), cmocka_unit_test(a_device_that_cannot),
         cmocka_unit_test(no_such_model),                    cmocka_unit_test(calls_are_prepared_once),
         cmocka_unit_test(layouts_share_the_graph),          cmocka_unit_test(layouts_share_calls_without_images),
