@@ -76,7 +76,7 @@ static double saved_bytes(const cm__job *j)
             cm_role role = cm__t(j->g, storage)->role;
             seen[storage] = true;
             if (role == CM_ROLE_ACTIVATION || role == CM_ROLE_SAVED)
-                bytes += 2 * cm__tensor_bytes_at(j->g, storage, j->batch);
+                bytes += 2 * cm__handed_bytes(j->g, storage, j->batch);
         }
     }
     return bytes;
