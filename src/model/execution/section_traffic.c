@@ -6,8 +6,9 @@
  * activations that backward reads are written in forward and read once. So are attention scores, because the chip keeps
  * no results between the passes. Heads of attention are laid out on tiles of the chip. If the gradient of a head's
  * scores exceeds its tile, backward writes the part beyond the tile to memory and reads it again, unless the software
- * computes scores in segments. At a cut between two sections, results that later operators of the phase read are written, unless they have been for
- * backward, and read. The chip rounds what it hands on to 16 bits in a 16-bit precision, also logits that a model casts.
+ * computes scores in segments. Results that later sections of the phase read are written once, unless they have been
+ * for backward, and read by each section that uses them. The chip rounds what it hands on to 16 bits in a 16-bit
+ * precision, also logits that a model casts.
  *
  * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
  * part of a head's recomputed scores that exceeds a tile passes. GPT-2 XL compiled with recomputation is faster
