@@ -260,7 +260,8 @@ typedef struct cm_train_options {
     bool         whole_layers;
     /* gradients of products that the forward pass computes in fp32 inside autocast are in 16 bits, as under torch.compile */
     bool         traced_backward;
-    /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32 */
+    /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32;
+       cm_step_settle() sets it by the device */
     bool         habana_lists;
     cm_attention attention;
     int32_t      software;  /* year of the runtime's release; 0: today's */
@@ -281,7 +282,7 @@ typedef struct cm_train_options {
     /* a Python thread that never sleeps runs beside the training loop: Hugging Face's trainer with
        skip_memory_metrics=False */
     bool         busy_thread;
-    bool         stable_norms; /* IPUs: norms know the mean before they sum squares: enableStableNorm() of PopTorch */
+    bool         stable_norms; /* IPUs: norms compute the variance in a second pass: enableStableNorm() of PopTorch */
     bool         tensorflow;   /* IPUs: the program is TensorFlow's, not PopART's */
     bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
     bool         inference; /* forward pass only: no loss, no backward, no update */

@@ -2,9 +2,9 @@
 /*
  * autocast.c - what Habana's autocast computes in 16 bits and in fp32.
  *
- * The lists are those of github.com/HabanaAI/gaudi-pytorch-bridge (autocast_helpers.h); docs.habana.ai has them, too. Where
- * they differ from PyTorch's for GPUs (the autocast column of ops.def): norms, dropout, softmax and products of numbers are
- * in 16 bits, divisions in fp32. The loss of logits is in fp32 in both.
+ * The lists are those of github.com/HabanaAI/gaudi-pytorch-bridge (autocast_helpers.h); docs.habana.ai has them, too.
+ * Where they differ from PyTorch's for GPUs (the autocast column of ops.def): norms, dropout, softmax, leaky ReLU and
+ * products of numbers are in 16 bits, divisions in fp32. The loss of logits is in fp32 in both.
  */
 #include "graph/train.h"
 

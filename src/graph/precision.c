@@ -214,7 +214,7 @@ static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
 static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *inputs)
 {
     bool softmax = n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX;
-    return softmax && l->autocast && !n->plain && !cm__attr_find(n, CM_ATTR_MATH) &&
+    return softmax && l->autocast && !l->out->habana_lists && !n->plain && !cm__attr_find(n, CM_ATTR_MATH) &&
            cm__t(l->out, inputs[0])->dtype == CM_FP16;
 }
 

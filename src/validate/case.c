@@ -255,12 +255,13 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d", cm__text_of(c->run, "model"),
-                              (long long)o.load.seq, (int)o.load.fuse, (int)train->precision, (int)train->optimizer,
-                              (int)train->recompute, train->recompute_layers, (int)train->inference,
-                              (int)train->master, (int)train->keep_products, (int)train->software, (int)train->attention,
-                              (int)train->traced_backward, (int)train->loss_kernel, train->metrics, (int)train->stable_norms,
-                              (int)train->tensorflow, (int)train->habana_lists);
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d",
+                              cm__text_of(c->run, "model"), (long long)o.load.seq, (int)o.load.fuse,
+                              (int)train->precision, (int)train->optimizer, (int)train->recompute,
+                              train->recompute_layers, (int)train->inference, (int)train->master,
+                              (int)train->keep_products, (int)train->software, (int)train->attention,
+                              (int)train->traced_backward, (int)train->loss_kernel, train->metrics,
+                              (int)train->stable_norms, (int)train->tensorflow, (int)train->habana_lists);
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);

@@ -18,8 +18,8 @@
  * so that scaling and mask read and write each score once more, and so do their gradients. The update is not joined,
  * and no products run beside it: it takes the memory's own bandwidth at best.
  *
- * If products have an engine of their own, those of weight gradients run beside the other operators: nothing reads their
- * results before the update. All else is a chain, in which the engines take turns.
+ * If products have an engine of their own, those of weight gradients run beside the other operators: nothing reads
+ * their results before the update. All else is a chain, in which the engines take turns.
  */
 #include <math.h>
 #include "device/number.h"

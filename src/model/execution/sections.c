@@ -148,12 +148,16 @@ typedef struct ending {
     double  section_s, all_s; /* its time, and that of all before the node */
 } ending;
 
+/* Operators of one section at most: the search takes time in proportion to it. The compiler's sections have some 30
+   (DABench-LLM: five sections for a layer of GPT-2 XL). */
+#define MOST_OPERATORS 1000
+
 /* The best start of the section that ends before `to`, of those from `low` on. What it reads and writes is counted
    while it grows to the front. */
 static ending best_ending(const cm__job *j, const cm__section_traffic *p, const sums *before, const ending *endings,
                           int32_t low, int32_t to)
 {
-    ending  best = {.all_s = INFINITY};
+    ending  best = {to - 1, INFINITY, INFINITY};
     double  read = 0, written = 0;
     int32_t node = before[to].node, end = node;
     for (int32_t from = to - 1; from >= low; from--) {
@@ -174,7 +178,7 @@ static const ending *cut(const cm__job *j, const cm__section_traffic *p, const s
     int32_t low = 0; /* the longest section before node `to` starts here; it never moves back */
     for (int32_t to = 1; to <= count; to++) {
         if (before[low].phase != before[to - 1].phase) low = to - 1;
-        while (!fits(j, &before[low], &before[to])) low++;
+        while (!fits(j, &before[low], &before[to]) || to - low > MOST_OPERATORS) low++;
         endings[to] = best_ending(j, p, before, endings, low, to);
     }
     return endings;
@@ -208,7 +212,7 @@ static double boundary_bytes(const cm__job *j, const cm__run *r)
         double chip = floor(before_s / all_s * j->chips);
         before_s += r->node_s[i];
         if (floor(before_s / all_s * j->chips) > chip && before_s < all_s)
-            most = fmax(most, cm__tensor_bytes_at(j->g, n->outputs[0], j->batch));
+            most = fmax(most, cm__handed_bytes(j->g, n->outputs[0], j->batch));
     }
     return most;
 }

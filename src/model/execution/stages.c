@@ -95,15 +95,31 @@ static double with_equal_parameters(const cm__job *j, const times *t, int32_t ch
 
 /* ---- by time ----------------------------------------------------------------------------------------------------- */
 
+/* The layer that each operator counts to: its own, or that of the last operator before it that has one. The gradient of
+   an operator counts to the same layer. */
+static const int32_t *layers_by_node(const cm__job *j, const times *t)
+{
+    int32_t *layer = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *layer), last = 0;
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        const cm_node *n = &j->g->nodes[i];
+        if (n->phase == CM_FORWARD && n->block >= 0) last = n->block;
+        if (n->block >= 0) layer[i] = n->block;
+        else if (n->phase == CM_FORWARD) layer[i] = last;
+        else layer[i] = n->source >= 0 && n->source < i ? layer[n->source] : t->layers - 1;
+    }
+    return layer;
+}
+
 /* Sums over all layers before each one. */
 static void sum_layers(const cm__job *j, times *t, const double *node_s)
 {
+    const int32_t *layers = layers_by_node(j, t);
     t->forward = cm__alloc_array(j->ctx, (size_t)t->layers + 1, sizeof *t->forward);
     t->once = cm__alloc_array(j->ctx, (size_t)t->layers + 1, sizeof *t->once);
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (!counts(n)) continue;
-        int32_t layer = n->block >= 0 ? n->block : is_behind(j->g, t, i) ? t->layers - 1 : 0;
+        int32_t layer = layers[i];
         t->once[layer + 1] += node_s[i];
         if (n->phase == CM_FORWARD) t->forward[layer + 1] += node_s[i];
     }
@@ -113,23 +129,35 @@ static void sum_layers(const cm__job *j, times *t, const double *node_s)
     }
 }
 
+/* The time of the layers from `cut` on and before `end` as one stage. */
+static double stage_of(const times *t, int32_t cut, int32_t end, bool again)
+{
+    return t->once[end] - t->once[cut] + (again ? t->forward[end] - t->forward[cut] : 0);
+}
+
+/* The longest of stages over the layers before `end`, if the last one may start at any layer from `low` on. A later
+   start makes it shorter and those before it longer, so the best start is where the two cross. */
+static double best_cut(const times *t, const double *longest, int32_t low, int32_t end, bool again)
+{
+    int32_t from = low, to = end - 1; /* the first start with which the stages before are the longer ones, or end - 1 */
+    while (from < to) {
+        int32_t cut = from + (to - from) / 2;
+        if (longest[cut] >= stage_of(t, cut, end, again)) to = cut;
+        else from = cut + 1;
+    }
+    double here = fmax(longest[from], stage_of(t, from, end, again));
+    return from > low ? fmin(here, stage_of(t, from - 1, end, again)) : here;
+}
+
 /* The longest stage of the cuts between layers that make it the shortest. All stages but the last are recomputed. */
 static double with_equal_times(const cm__job *j, times *t, int32_t chips, const double *node_s, bool again)
 {
     double *longest = cm__alloc_array(j->ctx, (size_t)t->layers + 1, sizeof *longest); /* of the first layers */
     sum_layers(j, t, node_s);
-    for (int32_t end = 0; end <= t->layers; end++) longest[end] = t->once[end] + (again ? t->forward[end] : 0);
-    for (int32_t stage = 1; stage < chips; stage++)
-        for (int32_t end = t->layers; end > stage; end--) {
-            double least = INFINITY;
-            bool   recomputed = again && stage < chips - 1;
-            for (int32_t cut = stage; cut < end; cut++) {
-                double own = t->once[end] - t->once[cut] + (recomputed ? t->forward[end] - t->forward[cut] : 0);
-                least = fmin(least, fmax(longest[cut], own));
-            }
-            longest[end] = least;
-        }
-    return longest[t->layers];
+    for (int32_t end = 0; end <= t->layers; end++) longest[end] = stage_of(t, 0, end, again);
+    for (int32_t stage = 1; stage < chips - 1; stage++)
+        for (int32_t end = t->layers; end > stage; end--) longest[end] = best_cut(t, longest, stage, end, again);
+    return best_cut(t, longest, chips - 1, t->layers, false);
 }
 
 double cm__longest_stage_s(const cm__job *j, int32_t chips, const double *node_s, bool again)
@@ -142,6 +170,8 @@ double cm__longest_stage_s(const cm__job *j, int32_t chips, const double *node_s
         attends |= cm__class(n) == CM_CLASS_ATTENTION;
         if (counts(n)) sum += node_s[i] * (again && n->phase == CM_FORWARD ? 2 : 1);
     }
-    if (t.layers < chips || chips < 2) return sum / chips;
+    if (t.layers < 1) return sum / chips;
+    chips = chips < t.layers ? chips : t.layers; /* a layer is not divided: further chips have nothing to do */
+    if (chips < 2) return sum;
     return attends ? with_equal_parameters(j, &t, chips, node_s, again) : with_equal_times(j, &t, chips, node_s, again);
 }

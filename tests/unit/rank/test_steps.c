@@ -108,10 +108,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_step_for_equal_settings),      cmocka_unit_test(another_precision_is_another_step),
-cmocka_unit_test(other_lists_are_another_graph),
-        cmocka_unit_test(another_library_shares_the_graph), cmocka_unit_test(a_device_that_cannot),
-        cmocka_unit_test(no_such_model),                    cmocka_unit_test(calls_are_prepared_once),
-        cmocka_unit_test(layouts_share_the_graph),          cmocka_unit_test(layouts_share_calls_without_images),
+        cmocka_unit_test(other_lists_are_another_graph),    cmocka_unit_test(another_library_shares_the_graph),
+        cmocka_unit_test(a_device_that_cannot),             cmocka_unit_test(no_such_model),
+        cmocka_unit_test(calls_are_prepared_once),          cmocka_unit_test(layouts_share_the_graph),
+        cmocka_unit_test(layouts_share_calls_without_images),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

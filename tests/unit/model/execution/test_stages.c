@@ -45,12 +45,35 @@ static void what_is_behind_the_layers_is_not_recomputed(void **state)
     assert_near(two.longest, two.forward + two.backward, 8e-2); /* 4/3 of it if it were */
 }
 
+static void layers_are_not_divided(void **state)
+{
+    (void)state;
+    const char *model = "gpt:layers=2,hidden=256,heads=4,seq=32,vocab=100";
+    assert_near(stage_of(model, 4, false).longest, stage_of(model, 2, false).longest, 1e-6);
+}
+
+/* Three layers in which next to nothing happens, and a product after the first and the second. It counts to the layer
+   before it, so that each of two chips has one of them: forward twice and one gradient on the first, whose input has
+   none, forward once and two gradients on the second, three of five products on each. */
+static void what_is_between_two_layers_counts_to_the_first(void **state)
+{
+    (void)state;
+    char model[512];
+    snprintf(model, sizeof model, "%s", file_named("between.net"));
+    write_file("between.net", "block lay\n    relu\nend\ninput x 512\nrepeat 2 i\n    l{i}: lay\n    fc{i}: linear 512\n"
+                              "end\nl2: lay\noutput\n");
+    stage two = stage_of(model, 2, false);
+    assert_near(two.longest, 0.6 * (two.forward + two.backward), 8e-2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_of_convolutions_have_equal_times),
         cmocka_unit_test(inference_computes_forward_once),
         cmocka_unit_test(what_is_behind_the_layers_is_not_recomputed),
+        cmocka_unit_test(layers_are_not_divided),
+        cmocka_unit_test(what_is_between_two_layers_counts_to_the_first),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
