@@ -108,8 +108,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -244,8 +244,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -347,8 +347,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -449,8 +449,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None,
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -559,8 +559,8 @@ def rank(model: Model, *, seq: Optional[int] = None, tokens_per_sample: Optional
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -693,8 +693,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -796,8 +796,8 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None,
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f
@@ -890,8 +890,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         default (max_grad_norm)
     busy_thread: a Python thread that never sleeps runs beside the training loop, as in Hugging Face's trainer with
         skip_memory_metrics=False: the host takes longer
-    stable_norms: on IPUs, norms know the mean before they sum squares: enableStableNorm of PopTorch,
-        use_stable_statistics of TensorFlow
+    stable_norms: on IPUs, norms compute the mean first and the variance in a second pass: enableStableNorm of
+        PopTorch, use_stable_statistics of TensorFlow
     tensorflow: on IPUs, TensorFlow, whose compiler joins elementwise operators with others (default: PopART, which
         PyTorch uses, too)
     lora: train adapters: r=16,alpha=32,targets=qkv|attention|all-linear|NAME+NAME,dropout=0.05,dtype=fp32,rest=fp32,f

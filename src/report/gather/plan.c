@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - load a model, a device and its interconnect, and search parallel plans. */
-#include "model/unused.h"
 #include "report/report.h"
 
 static void free_graph(void *graph) { cm_graph_free(graph); }
@@ -29,15 +28,12 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
     cm_step_options o = {.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime};
-    const cm_step_options given = o;
     cm__pass_on(ctx, cm_step_settle(a->graph.model, r->device, &o, diag));
     a->graph.load = o.load;
     a->graph.train = o.train;
     a->options.runtime = o.runtime;
     cm__pass_on(ctx, cm_graph_load(a->graph.model, &a->graph.load, &r->forward, diag));
     cm__defer(ctx, free_graph, r->forward);
-    cm__pass_on(ctx, cm__refuse_for_model(r->forward, &given, diag));
-    cm__pass_on(ctx, cm__refuse_for_device(r->forward, r->device, o.runtime, &given, diag));
     a->options.fabric = r->fabric;
     a->options.train = a->graph.train;
     a->options.model = a->graph.model;
