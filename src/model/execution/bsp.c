@@ -4,8 +4,8 @@
  *
  * A replica is one chip if a step of one sample fits it. Otherwise it is a pipeline of the fewest chips, a power of
  * two, that the step fits. Chips of a pipeline store each layer's input and recompute the rest in backward, as
- * Graphcore's do (stages.c: all but what lies behind the last checkpoint). If weights and gradients do not fit the requested chips, or the most that links connect, the rest is
- * spilled: copied from and to the streaming memory in every micro-batch. The micro-batch is the best of the largest
+ * Graphcore's do (stages.c: all but what lies behind the last checkpoint). If weights and gradients do not fit the
+ * requested chips, or the most that links connect, the rest is spilled: copied from and to the streaming memory in every micro-batch. The micro-batch is the best of the largest
  * that fits and its halves: a smaller one shortens a pipeline's bubble, and may leave room for the optimizer states.
  * Every operator is a superstep: its own time, plus a fixed cost of synchronisation and exchange.
  */

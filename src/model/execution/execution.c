@@ -59,7 +59,7 @@ double cm__job_share(const cm__job *j, cm__effort effort)
     return cm__value_or(e->efficiency[effort], cm__value_or(e->efficiency[CM__EFFORT_GEMM], 1));
 }
 
-/* Whole graphs; the mapping of an operator alone is no question. */
+/* Rates in a whole graph, by who laid it out. */
 static void read_rates(cm__job *j)
 {
     const cm__execution *e = &j->device->execution;

@@ -12,7 +12,6 @@
  */
 #include <math.h>
 #include "model/execution/execution.h"
-#include "model/time/four.h"
 
 /* Results of elementwise operators go directly to the next operator. */
 static double stored_bytes(const cm_graph *g, const cm_node *n)
@@ -148,8 +147,8 @@ typedef struct ending {
     double  section_s, all_s; /* its time, and that of all before the node */
 } ending;
 
-/* Operators of one section at most: the search takes time in proportion to it. The compiler's sections have some 30
-   (DABench-LLM: five sections for a layer of GPT-2 XL). */
+/* The most operators of one section. It bounds the time of the search for hostile graphs; real sections are far smaller
+   (DABench-LLM counts five sections for one layer of GPT-2 XL). */
 #define MOST_OPERATORS 1000
 
 /* The best start of the section that ends before `to`, of those from `low` on. What it reads and writes is counted

@@ -11,8 +11,7 @@
 #include <math.h>
 #include "model/execution/execution.h"
 
-/* Times of the repeated layers: in forward, and in forward and backward. Operators before them count to the first,
-   operators after them to the last. */
+/* Times of all layers before each one: of their forward pass, and of forward and backward together. */
 typedef struct times {
     double *forward, *once;
     int32_t layers, last; /* number of layers; the last forward node of a layer */
