@@ -49,14 +49,12 @@ test: test-packages playwright mcp-client wheel-packages ## build with gcc, clan
 golden: build            ## rewrite the expected output in tests/cli, the README, docs/ and the notebook with the program's current output
 	python3 tests/cli/run.py --rewrite build/centimani tests/cli
 	python3 tests/readme.py --rewrite build/centimani README.md \
-	    $(addprefix docs/,tutorial.md commands.md rank.md plans.md loading.md styles.md descriptions.md papers.md)
+	    $(addprefix docs/,tutorial.md commands.md plans.md memory.md capture.md devices.md gates.md) \
+	    $(addprefix docs/dev/,plans.md loading.md lookups.md papers.md)
 	python3 tests/python/test_notebook.py --rewrite build/python/libcentimani.so examples/choose_a_device.ipynb
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
-	python3 tools/papers_protocol.py build/centimani docs/papers.md
-	python3 tools/papers_rows.py build/centimani docs/papers.md
-	python3 tools/papers_unstated.py build/centimani docs/papers.md
 
 bench: build             ## time imports (also Python's onnx.load), memory, steps, plans, rankings and commands (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed

@@ -9,6 +9,7 @@
 #include "report/report.h"
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_NOTHING_FITS = 3 };
+enum { EXIT_DOES_NOT_FIT = 1, EXIT_UNSURE = 3 }; /* of the commands that decide whether a step fits */
 
 #define OPERANDS_MAX 16
 #define PRICES_MAX 32
@@ -36,6 +37,7 @@ typedef struct settings {
     int64_t           entry;
     bool              fewest;
     const char       *largest;       /* other models of rank --largest */
+    double            fail_above;    /* diff: largest relative change; 0: none */
     double            per_parameter; /* tokens of the job for each parameter; 0: not given */
     cm_job_options    job;        /* rank --max-devices; run_rank() copies rank into it */
     cm_rank_price     prices[PRICES_MAX]; /* --price, rank.n_prices of them */
@@ -46,7 +48,7 @@ typedef struct settings {
     const char       *bind;
     const char       *hosts[HOSTS_MAX]; /* --allow-host, n_hosts of them */
     int32_t           n_hosts;
-    bool              full, clusters, check, json, csv, html, help, no_loading, calls;
+    bool              full, clusters, check, json, csv, html, help, no_loading, calls, fuse_all;
 } settings;
 
 /* Which commands take an option. */
@@ -57,8 +59,9 @@ enum {
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
     FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25,
-    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0
+    FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25, FOR_WATCH = 1 << 26, FOR_DIFF = 1 << 27, FOR_GATES = 1 << 28,
+    FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0,
+    FOR_MOST = 1 << 30
 };
 
 typedef struct command {
@@ -67,13 +70,13 @@ typedef struct command {
     int         min_operands, max_operands;
     int (*run)(settings *s);
 } command;
-
 extern const command commands[];
 extern const int     n_commands;
 
 typedef struct option {
     const char *name, *argument, *help; /* argument NULL: a flag; help NULL: an alias, not listed */
-    unsigned    taken_by;
+    unsigned    taken_by;               /* FOR_ commands, and FOR_MOST for an option that most users need; 0: a heading,
+                                           which is the help */
     size_t      field;                  /* offset in settings */
     /* Store `value` in the field; false: the value is invalid and a message was printed. */
     bool (*store)(const struct option *option, settings *s, void *field, const char *value);
@@ -93,6 +96,8 @@ bool           loading_makes_sense(settings *s); /* false: loading options witho
 /* predict.c: takes the file that --host names, which was measured, out of the options; NULL: it names an id, or nothing */
 const char    *settle_host(settings *s);
 void           settle_prediction(settings *s, const char *model); /* predict.c: copy the options of a prediction */
+/* Says so if --fuse all was given and the runtime runs operators one by one. settled: as the report has it. */
+void warn_of_fusion(const settings *s, const cm__predict_request *settled);
 const char    *own_offers(settings *s);          /* prices.c: path of the user's offers; NULL: none */
 bool           settle_ranking(settings *s);      /* rank.c: copy the options that rank and report share */
 bool           job_makes_sense(const settings *s); /* rank.c: false: options of a job and of single devices together */
@@ -126,10 +131,11 @@ int  run_explain(settings *s);
 int  run_prices(settings *s);
 int  run_lookups(settings *s);
 int  run_watch(settings *s);
+int  run_diff(settings *s);
 int  run_version(settings *s);
 int  run_help(settings *s);
 void print_usage(FILE *out);
-void print_help(const command *c, FILE *out);
+void print_help(const command *c, const settings *s); /* operand 'all': also options that few users need */
 
 /* Standard output and standard error, or the buffers of a caller of cm_answer(). */
 FILE *results(void);
@@ -147,6 +153,8 @@ void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int  say_failed(cm_status status, const cm_diag *diag);
 /* Print the warnings of a graph; `graph` may be NULL. */
 void say_warnings(const cm_graph *graph);
+/* Print the gates that are missed on stderr, beside an answer that is not text; EXIT_FAILED if there are any. */
+int  say_missed(const settings *s, const cm__gates *gates);
 /* Write a text to a file, which is replaced atomically; to a device or a pipe; or, for "-", to results(). EXIT_FAILED:
    it could not be written, and a message was printed. */
 int  save_text(const char *path, const char *text);

@@ -11,10 +11,7 @@ int run_compare(settings *s)
         return EXIT_USAGE;
     }
     if (!loading_makes_sense(s)) return EXIT_USAGE;
-    s->predict.graph = s->graph;
-    s->predict.graph.model = s->operands[1];
-    s->predict.device = s->device;
-    s->predict.options.batch = s->graph.batch;
+    settle_prediction(s, s->operands[1]);
     cm_status status = cm__compare_report_new(s->operands[0], &s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     say_warnings(report->predicted->graph->step);

@@ -28,6 +28,7 @@ NAMES(recompute, CM_RECOMPUTES)
 NAMES(attention, CM_ATTENTIONS)
 NAMES(loss_kernel, CM_LOSS_KERNELS)
 NAMES(logits, CM_LOGITS)
+NAMES_AFTER_DEFAULT(mixed_precision, CM_MIXED_PRECISIONS)
 NAMES(quantize, CM_QUANTIZES)
 NAMES(fuse, CM_FUSES)
 NAMES(layout, CM_LAYOUTS)
@@ -91,7 +92,8 @@ static const struct {
     {"--baseline", device_at, FOR_ALL},    {"--cluster", cluster_at, FOR_ALL},      {"--for", model_at, FOR_ALL},
     {"--precision", precision_at, FOR_ALL}, {"--optimizer", optimizer_at, FOR_ALL}, {"--loss", loss_at, FOR_ALL},
     {"--recompute", recompute_at, FOR_ALL}, {"--attention", attention_at, FOR_ALL},
-    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--logits", logits_at, FOR_ALL}, {"--quantize", quantize_at, FOR_ALL},
+    {"--loss-kernel", loss_kernel_at, FOR_ALL}, {"--logits", logits_at, FOR_ALL},
+    {"--mixed-precision", mixed_precision_at, FOR_ALL}, {"--quantize", quantize_at, FOR_ALL},
     {"--mode", mode_at, FOR_ALL},
     {"--runtime", runtime_at, FOR_ALL},
     {"--objective", objective_device_at, FOR_RANKING}, {"--objective", objective_plan_at, FOR_PLAN},

@@ -10,6 +10,8 @@ static int print(settings *s, cm__devices_action action, const char *name)
     cm__devices_request asked = {action, name, own_offers(s)};
     cm_status           status = cm__devices_report_new(&asked, &report, &diag);
     if (status) return say_failed(status, &diag);
+    for (int32_t i = 0; action == CM__DEVICES_CHECK && i < report->checked.n_warnings; i++)
+        say("warning: %s", report->checked.warnings[i]);
     status = cm__devices_report_print(report, format_of(s), results(), &diag);
     cm__devices_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;

@@ -33,6 +33,7 @@ int run_explain(settings *s)
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->sides[0]->graph->n_warnings; i++)
         say("warning: %s", report->sides[0]->graph->warnings[i]);
+    warn_of_fusion(s, &report->sides[0]->asked);
     status = cm__explain_report_print(report, format_of(s), results(), &diag);
     cm__explain_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;

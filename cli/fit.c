@@ -40,6 +40,11 @@ static int fit_trace(const settings *s)
     cm_diag              diag = {0};
     cm_status            status = cm_timeline_read(s->trace, &r.timeline, &diag);
     if (status) return say_failed(status, &diag);
+    if (cm_timeline_get_info(r.timeline)->predicted) {
+        say("%s: 'predict --trace' wrote this trace; tables are made from measured times", s->trace);
+        cm_timeline_free(r.timeline);
+        return EXIT_FAILED;
+    }
     const char *profile = cm_timeline_profile(r.timeline, s->device, &r.rows, &r.tables);
     status = cm__trace_fit_print(&r, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : EXIT_DONE;

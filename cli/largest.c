@@ -83,7 +83,7 @@ static int by_size(const void *left, const void *right)
     return a->parameters != b->parameters ? (a->parameters > b->parameters ? -1 : 1) : strcmp(a->model, b->model);
 }
 
-/* What a model that does not meet the limits would need. */
+/* The limits that a model would need which does not meet them. */
 static void say_why(const contender *c, const cm_job *job)
 {
     const cm_job_advice *advice = cm_job_get_advice(job, 0);

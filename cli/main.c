@@ -22,60 +22,65 @@
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
 static const char model_details[] =
-    "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face\n"
-    "config.json, a captured PyTorch step (.cmt.json), or a one-line description such as\n"
+    "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face config.json, a "
+    "captured PyTorch step (.cmt.json), or a one-line description such as\n"
     "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
     "  gemm:m=64,n=1760,k=1760";
 
 static const char device_details[] =
-    "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check'\n"
-    "validates the file of a profile. docs/profiles.md describes the format.";
+    "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check' validates "
+    "the file of a profile. docs/devices.md describes the format.";
 
 static const char fit_details[] =
-    "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and\n"
-    "note are optional. docs/fitting.md lists the dimensions of each operator. Without a file, --check\n"
-    "predicts each row of the device's kernel tables from the other rows (leave-one-out).";
+    "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and note "
+    "are optional. docs/dev/fitting.md lists the dimensions of each operator. Without a file, --check predicts each"
+    " row of the device's kernel tables from the other rows (leave-one-out).";
 
 static const char scale_details[] =
-    "MODEL is a model as for 'predict', or one collective with its size, such as all-reduce:bytes=67108864.\n"
+    "MODEL is a model as for 'predict', or one collective with its size, such as all-reduce:bytes=67108864. "
     "Collectives: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, point-to-point.";
 
 static const char plan_details[] =
-    "The search covers tensor, context, pipeline and data parallel sizes, micro-batch, interleaving,\n"
-    "schedule, ZeRO stage, sequence parallelism, recomputation, overlap and offloading. Plans that do not\n"
-    "fit into the device's memory are discarded. Ctrl-C ends the search and prints the best plan so far.\n"
-    "mpirun -n N centimani plan ... divides the search among ranks. docs/plans.md describes the model.";
+    "The search covers tensor, context, pipeline and data parallel sizes, micro-batch, interleaving, schedule, "
+    "ZeRO stage, sequence parallelism, recomputation, overlap and offloading. Plans that do not fit into the "
+    "device's memory are discarded. Ctrl-C ends the search and prints the best plan so far. mpirun -n N "
+    "centimani plan ... divides the search among ranks. docs/dev/plans.md describes the model.";
 
 static const char bench_details[] =
-    "Without --suite, --cases or --for, all suites that run in one process are measured. Suites: roofline,\n"
-    "host, lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives).\n"
-    "An interrupted run with -o FILE continues where it stopped when the same command is run again.";
+    "Without --suite, --cases or --for, all suites that run in one process are measured. Suites: roofline, "
+    "host, lookup, primitives, sweep, and collectives (mpirun -n 4 centimani bench --suite collectives). An "
+    "interrupted run with -o FILE continues where it stopped when the same command is run again.";
 
 static const char calibrate_details[] =
-    "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and\n"
-    "optimizer are optional. docs/calibrating.md describes what is fitted.";
+    "LOG.csv has a header line with the columns model, batch, precision and step_time_s; seq, runtime and "
+    "optimizer are optional. docs/measuring.md describes what is fitted.";
 
 static const char compare_details[] =
-    "TRACE is a Chrome trace of torch.profiler, plain or compressed by gzip, of steps with the same batch\n"
-    "size and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as\n"
-    "for 'predict'; a capture of the same network (docs/capture.md) fits best.";
+    "TRACE is a Chrome trace of torch.profiler, plain or compressed by gzip, of steps with the same batch size "
+    "and precision. Record it with record_shapes=True; docs/traces.md shows how. MODEL is a model as for "
+    "'predict'; a capture of the same network (docs/capture.md) fits best.";
 
 static const char results_details[] =
-    "FILE is a set of results with evidence for its rows. docs/contributing-results.md describes the format.";
+    "FILE is a set of results with evidence for its rows. docs/dev/adding-results.md describes the format.";
 
 static const char watch_details[] =
-    "LOG is the output of Megatron-LM or DeepSpeed, a progress bar with 's/it' or 'it/s', or has lines with\n"
+    "LOG is the output of Megatron-LM or DeepSpeed, a progress bar with 's/it' or 'it/s', or has lines with "
     "'step_time_s: SECONDS'. Give the same batch size, precision and plan as the run has.";
 
+static const char diff_details[] =
+    "OLD.json and NEW.json are answers that were saved with --json, of the same command. A limit applies to the\n"
+    "figures of the answer and of the rows of its table, in both directions; details and kernels show where a\n"
+    "change comes from. docs/gates.md shows how to use it in a pipeline.";
+
 static const char prices_details[] =
-    "FILE has the columns of 'centimani prices': provider, instance, device, devices, cluster, basis, usd_hour,\n"
-    "region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to\n"
-    "centimani/offers.tsv in $XDG_CONFIG_HOME or ~/.config; 'reset' removes it.";
+    "FILE has the columns of 'centimani prices': provider, instance, device, devices, cluster, basis, usd_hour,"
+    " region, date and source, separated by tabs. It is copied to $CENTIMANI_OFFERS, or to centimani/offers.tsv"
+    " in $XDG_CONFIG_HOME or ~/.config; 'reset' removes it.";
 
 static const char lookups_details[] =
-    "A look-up finds an energy in sorted grids and interpolates five cross sections for each nuclide of a\n"
-    "material, as in Monte Carlo particle transport. Without options: XSBench's large reactor.\n"
-    "docs/lookups.md derives the rule.";
+    "A look-up finds an energy in sorted grids and interpolates five cross sections for each nuclide of a "
+    "material, as in Monte Carlo particle transport. Without options: XSBench's large reactor. docs/dev/lookups.md "
+    "derives the rule.";
 
 const command commands[] = {
     {"graph", "MODEL", "Show one training step of a model: operators, FLOP, bytes, lifetimes of tensors",
@@ -96,7 +101,7 @@ const command commands[] = {
     {"fit", "[TIMINGS.csv]", "Fit operator models to measured times, or compare a profile with measured times",
      fit_details, FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "Predict the time of one training step on a device, and where the time goes", model_details,
-     FOR_PREDICT, 1, 1, run_predict},
+     FOR_PREDICT | FOR_GATES, 1, 1, run_predict},
     {"scale", "MODEL", "Predict how training scales over several devices, and where efficiency is lost",
      scale_details, FOR_SCALE, 1, 1, run_scale},
     {"plan", "MODEL", "Find the best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN,
@@ -119,7 +124,9 @@ const command commands[] = {
      compare_details, FOR_COMPARE, 2, 2, run_compare},
     {"watch-log", "LOG MODEL",
      "Compare a running training with its prediction: is it as fast as it should be, when does it end",
-     watch_details, FOR_PREDICT, 2, 2, run_watch},
+     watch_details, FOR_PREDICT | FOR_WATCH, 2, 2, run_watch},
+    {"diff", "OLD.json NEW.json", "Compare two saved answers of one command: which numbers and which kernels changed",
+     diff_details, FOR_DIFF, 2, 2, run_diff},
     {"merge", "TABLES.json NEW.json...", "Join kernel tables of profiles; a call that several have keeps the last time",
      NULL, FOR_MERGE, 2, OPERANDS_MAX, run_merge},
     {"prices", "[list | update FILE | reset]",
@@ -131,7 +138,7 @@ const command commands[] = {
     {"completion", "bash|zsh", "Print a shell script that completes commands, options, models and devices", NULL,
      FOR_COMPLETION, 1, 1, run_completion},
     {"version", "", "Print the version", NULL, FOR_VERSION, 0, 0, run_version},
-    {"help", "[COMMAND]", "Explain how to use the program or one command", NULL, FOR_HELP, 0, 1, run_help},
+    {"help", "[COMMAND [all]]", "Explain how to use the program or one command", NULL, FOR_HELP, 0, 2, run_help},
 };
 const int n_commands = COUNT(commands);
 
@@ -171,7 +178,7 @@ int run_words(int argc, char **argv)
     const command *c = find_command(argv[1]);
     if (!c || !parse_options(c, &s, argc - 2, argv + 2) || !one_format(&s)) return EXIT_USAGE;
     if (!s.help) return c->run(&s);
-    print_help(c, results());
+    print_help(c, &s);
     return EXIT_DONE;
 }
 

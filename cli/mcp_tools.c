@@ -173,14 +173,11 @@ static json_t *content(const char *text, bool failed)
 }
 
 /* The answer of a command as text and as an object; warnings are in the object. */
-static json_t *result_of(int status, const char *result, const char *said)
+/* An answer is one whatever its status, which may say that nothing fits or that a limit is missed. */
+static json_t *result_of(const char *result, const char *said)
 {
-    bool    done = status == EXIT_DONE || status == EXIT_NOTHING_FITS;
     json_t *object = result ? json_loads(result, 0, NULL) : NULL;
-    if (!done || !object) {
-        json_decref(object);
-        return content(said && *said ? said : "the command failed", true);
-    }
+    if (!object) return content(said && *said ? said : "the command failed", true);
     char   *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     json_t *answer = content(text ? text : "", false);
     if (said && *said)
@@ -206,8 +203,8 @@ json_t *mcp_call(const char *name, const json_t *arguments)
             snprintf(text, sizeof text, "%s: argument '%.400s' is unknown or of the wrong type", name, w->wrong);
             answer = content(text, true);
         } else {
-            int status = cm_answer(w->count, w->at, &result, &said);
-            answer = result_of(status, result, said);
+            cm_answer(w->count, w->at, &result, &said);
+            answer = result_of(result, said);
             cm_answer_free(result);
             cm_answer_free(said);
         }

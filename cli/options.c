@@ -16,6 +16,7 @@ const option options[] = {
      .taken_by = taken_by_,                                                                                            \
      .field = offsetof(settings, field_),                                                                              \
      .store = store_##kind_},
+#define GROUP(title) {.name = "", .help = title},
 #include "options.def"
 #undef OPT
 };
@@ -74,7 +75,7 @@ static bool take_option(const command *c, settings *s, char **argv, int *at)
 
 static bool take_operand(const command *c, settings *s, const char *operand)
 {
-    if (s->n_operands >= c->max_operands) {
+    if (s->n_operands >= c->max_operands && !(s->help && s->n_operands < OPERANDS_MAX)) {
         say("%s: '%s' is one argument too many; usage: centimani %s %s [options]", c->name, operand, c->name,
             c->operands);
         return false;

@@ -46,6 +46,13 @@ void say_warnings(const cm_graph *graph)
     for (int32_t i = 0; graph && i < cm_graph_warnings(graph); i++) say("warning: %s", cm_graph_warning(graph, i));
 }
 
+int say_missed(const settings *s, const cm__gates *gates)
+{
+    for (int32_t i = 0; i < gates->count; i++)
+        if (!gates->all[i].held && format_of(s) != CM__FORMAT_TEXT) say("%s", gates->all[i].text);
+    return gates->missed ? EXIT_FAILED : EXIT_DONE;
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------ */
 
 static int say_unwritable(const char *path)

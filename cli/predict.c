@@ -59,6 +59,13 @@ const char *settle_host(settings *s)
     return file;
 }
 
+void warn_of_fusion(const settings *s, const cm__predict_request *settled)
+{
+    if (s->fuse_all && settled->graph.load.fuse != CM_FUSE_ALL)
+        say("warning: --fuse all has no effect: %s runs the operators as the model's code has them; choose --runtime "
+            "torch-compile for one that fuses", cm_runtime_name(settled->options.runtime));
+}
+
 void settle_prediction(settings *s, const char *model)
 {
     s->predict.host_file = settle_host(s);
@@ -88,11 +95,13 @@ int run_predict(settings *s)
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);
+    warn_of_fusion(s, &report->asked);
     if (report->doubt) say("warning: %s", report->doubt);
     if (report->unsure) say("warning: %s", report->unsure);
     status = cm__predict_report_print(report, format_of(s), beside_output(s), &diag);
     int code = status ? say_failed(status, &diag) : s->output ? save_cases(s, report->prediction) : EXIT_DONE;
     if (!code) code = save_views(s, report);
+    if (!code) code = say_missed(s, &report->gates);
     if (!code && !report->fits) code = EXIT_NOTHING_FITS;
     cm__predict_report_free(report);
     return code;

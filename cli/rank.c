@@ -130,7 +130,8 @@ int run_rank(settings *s)
     say_warnings(cm_ranking_graph(ranking, 0));
     cm__rank_report report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking};
     status = cm__rank_report_print(&report, format_of(s), results(), &diag);
-    bool any = cm_ranking_placed(ranking) > 0;
+    const cm_rank_entry *first = cm_ranking_entry(ranking, 0);
+    bool                 any = first && first->state <= CM_RANK_NOT_OFFERED;
     cm_ranking_free(ranking);
     return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
 }

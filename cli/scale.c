@@ -11,6 +11,11 @@ int run_scale(settings *s)
                       : "scale needs --device ID; 'centimani devices' lists them");
         return EXIT_USAGE;
     }
+    s->scale.host_file = settle_host(s);
+    if (s->predict.options.loading.host) {
+        say("scale --host needs a FILE of 'bench --suite host': it loads no data");
+        return EXIT_USAGE;
+    }
     s->scale.graph = s->graph;
     s->scale.graph.model = s->operands[0];
     s->scale.device = s->device;

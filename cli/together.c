@@ -4,7 +4,7 @@
 
 static const cm_plan *plan_of(const settings *s) { return &s->memory.options.plan; }
 
-/* What an option needs. The plan of a whole job may recompute. */
+/* Requirements of an option. The plan of a whole job may recompute. */
 static bool full_recomputation(const command *c, const settings *s)
 {
     (void)c;
@@ -15,6 +15,7 @@ static bool stages(const command *c, const settings *s) { return (void)c, plan_o
 static bool tensor_parallel(const command *c, const settings *s) { return (void)c, plan_of(s)->tp > 1; }
 static bool expert_parallel(const command *c, const settings *s) { return (void)c, plan_of(s)->ep > 1; }
 static bool divides_gradients(const command *c, const settings *s) { return (void)c, plan_of(s)->zero >= 2; }
+static bool may_shard(const command *c, const settings *s) { return c->takes == FOR_PLAN || divides_gradients(c, s); }
 static bool script(const command *c, const settings *s) { return (void)c, s->job_script != NULL; }
 static bool not_scale(const command *c, const settings *s) { return (void)s, c->takes != FOR_SCALE; }
 
@@ -44,6 +45,7 @@ static bool routes_behind(const settings *s) { return plan_of(s)->async_experts;
 static bool asynchronous(const settings *s) { return plan_of(s)->asynchronous; }
 static bool overlapping(const settings *s) { return plan_of(s)->overlap; }
 static bool compressed(const settings *s) { return plan_of(s)->gradient_bits > 0 || plan_of(s)->gradient_part > 0; }
+static bool mixed(const settings *s) { return s->graph.train.mixed_precision != CM_MIXED_PRECISION_AUTO; }
 static bool undivided(const settings *s) { return plan_of(s)->no_sync; }
 static bool sharded(const settings *s) { return plan_of(s)->zero > 0; }
 static bool connected(const settings *s) { return s->cluster != NULL; }
@@ -69,6 +71,7 @@ static const struct {
     {overlapping, planned, "--overlap needs " SEVERAL},
     {compressed, planned, "--compress needs " SEVERAL},
     {undivided, divides_gradients, "--no-sync is about gradients that ZeRO divides: add --zero 2 or --zero 3"},
+    {mixed, may_shard, "--mixed-precision is about weights that FSDP shards: add --zero 2 or --zero 3"},
     {sharded, planned, "--zero needs " SEVERAL},
     {connected, fabric, "--cluster needs " SEVERAL},
     {replicas, not_scale, "-n gives the numbers of devices: leave out --dp"},

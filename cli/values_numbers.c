@@ -53,15 +53,6 @@ bool store_count(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
-bool store_year(const option *o, settings *s, void *field, const char *value)
-{
-    int64_t n;
-    (void)s;
-    if (!read_whole(o, cm__span_of(value), FIRST_YEAR, LAST_YEAR, &n)) return false;
-    *(int32_t *)field = (int32_t)n;
-    return true;
-}
-
 bool store_port(const option *o, settings *s, void *field, const char *value)
 {
     int64_t n;
@@ -145,6 +136,48 @@ bool store_duration(const option *o, settings *s, void *field, const char *value
     if (length > 3 && length < sizeof minutes && strcmp(value + length - 3, "min") == 0) /* 90min is 90m */
         snprintf(minutes, sizeof minutes, "%.*s", (int)length - 2, value), value = minutes;
     return store_scaled(o, field, value, "smhdw", factors, "a time with its unit, such as 90min, 24h, 30d or 2w");
+}
+
+typedef struct value_unit {
+    const char *name;
+    double      factor;
+} value_unit;
+
+/* A number above 0 and its unit. */
+static bool store_with_unit(const option *o, double *field, const char *value, const value_unit *units, const char *expected)
+{
+    size_t digits = strspn(value, "0123456789.");
+    double number;
+    for (; units->name && strcmp(units->name, value + digits) != 0; units++) continue;
+    if (!units->name || !cm__parse_real((cm__span){value, digits}, &number) || !(number > 0) || number > 1e18) {
+        say("option %s: '%s' is not %s", o->name, value, expected);
+        return false;
+    }
+    *field = number * units->factor;
+    return true;
+}
+
+bool store_step_limit(const option *o, settings *s, void *field, const char *value)
+{
+    static const value_unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}, {NULL, 0}};
+    (void)s;
+    return store_with_unit(o, field, value, units, "a time with its unit (us, ms, s, min or h), such as 130ms");
+}
+
+bool store_bytes(const option *o, settings *s, void *field, const char *value)
+{
+    static const value_unit units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
+                                 {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0}};
+    (void)s;
+    return store_with_unit(o, field, value, units,
+                           "a number of bytes with its unit (B, kB, MB, GB, TB, KiB, MiB, GiB or TiB), such as 70GiB");
+}
+
+bool store_fraction(const option *o, settings *s, void *field, const char *value)
+{
+    static const value_unit units[] = {{"%", 0.01}, {"", 1}, {NULL, 0}};
+    (void)s;
+    return store_with_unit(o, field, value, units, "a fraction or a percentage, such as 0.8 or 80%");
 }
 
 bool store_compress(const option *o, settings *s, void *field, const char *value)

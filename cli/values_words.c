@@ -220,9 +220,9 @@ STORE_NAMED(loss)
 STORE_NAMED(attention)
 STORE_NAMED(loss_kernel)
 STORE_NAMED(logits)
+STORE_NAMED(mixed_precision)
 STORE_NAMED(lora)
 STORE_NAMED(quantize)
-STORE_NAMED(fuse)
 STORE_NAMED(layout)
 STORE_NAMED(basis)
 
@@ -267,6 +267,15 @@ bool store_spot(const option *o, settings *s, void *field, const char *value)
     return true;
 }
 
+bool store_software(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    cm_diag diag;
+    if (cm_software_parse(value, field, &diag) == CM_OK) return true;
+    say("option %s: %s", o->name, diag.reason);
+    return false;
+}
+
 /* --cuda-graphs is a mode of the runtime, whichever of the two options comes first. */
 bool store_graphs(const option *o, settings *s, void *field, const char *value)
 {
@@ -300,6 +309,16 @@ bool store_runtime(const option *o, settings *s, void *field, const char *value)
 STORE_OBJECTIVE(batch, CM_CHOICE_BATCH)
 STORE_OBJECTIVE(device, CM_CHOICE_DEVICE)
 STORE_OBJECTIVE(plan, CM_CHOICE_PLAN)
+
+/* 'all' is also what is stored if nothing is given: see warn_of_fusion(). */
+bool store_fuse(const option *o, settings *s, void *field, const char *value)
+{
+    cm_diag diag;
+    bool    known = cm_fuse_parse(value, field, &diag) == CM_OK;
+    if (!known) say("option %s: %s", o->name, diag.reason);
+    s->fuse_all = known && *(cm_fuse *)field == CM_FUSE_ALL;
+    return known;
+}
 
 bool store_no_fuse(const option *o, settings *s, void *field, const char *value)
 {

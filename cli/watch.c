@@ -16,6 +16,7 @@ int run_watch(settings *s)
     if (status) return say_failed(status, &diag);
     say_warnings(report->predicted->graph->step);
     status = cm__watch_report_print(report, format_of(s), results(), &diag);
+    int code = status ? say_failed(status, &diag) : say_missed(s, &report->gates);
     cm__watch_report_free(report);
-    return status ? say_failed(status, &diag) : EXIT_DONE;
+    return code;
 }

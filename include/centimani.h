@@ -135,7 +135,7 @@ typedef enum cm_fuse {
     CM_FUSES
 } cm_fuse;
 
-/* What a micro-batch of samples of several lengths is made of. */
+/* How samples of several lengths form a micro-batch. */
 typedef enum cm_samples {
     CM_SAMPLES_PADDED,   /* rows padded to its longest sample */
     CM_SAMPLES_UNPADDED, /* the samples one after another, without padding */
@@ -193,7 +193,7 @@ typedef enum cm_attention {
 } cm_attention;
 
 /* Options of cm_graph_train(). */
-/* How the cross-entropy of a language model's logits is computed (docs/model.md has the memory of each). */
+/* How the cross-entropy of a language model's logits is computed (docs/dev/memory.md has the memory of each). */
 typedef enum cm_loss_kernel {
     CM_LOSS_KERNEL_AUTO,    /* as the runtime does: plain in PyTorch, which may be fused in fact */
     CM_LOSS_KERNEL_PLAIN,   /* cross_entropy() of fp32 logits: three more copies of the logits */
@@ -202,7 +202,15 @@ typedef enum cm_loss_kernel {
     CM_LOSS_KERNELS
 } cm_loss_kernel;
 
-/* What a script does with the logits before the cross-entropy, and whether it keeps them (docs/model.md). */
+/* How PyTorch computes in 16 bits beside fp32 weights that ZeRO 2 or 3 shards (FSDP's MixedPrecision(param_dtype)). */
+typedef enum cm_mixed_precision {
+    CM_MIXED_PRECISION_AUTO,     /* as the precision says: amp-* and fp8 under autocast */
+    CM_MIXED_PRECISION_AUTOCAST, /* shards are cast before they are gathered, and the step runs under autocast */
+    CM_MIXED_PRECISION_FSDP,     /* the same without autocast: all operators compute in 16 bits */
+    CM_MIXED_PRECISIONS
+} cm_mixed_precision;
+
+/* How a script treats the logits before the cross-entropy, and whether it keeps them (docs/dev/memory.md). */
 typedef enum cm_logits {
     CM_LOGITS_AUTO, /* kept for the whole step; a plain loss is computed from an fp32 copy */
     CM_LOGITS_OWN,  /* shifted copy in their own type; dropped before backward: GPT-2 in Hugging Face's code */
@@ -211,10 +219,10 @@ typedef enum cm_logits {
     CM_LOGITS
 } cm_logits;
 
-/* How frozen weights of matrix products are stored (docs/fine-tuning.md). */
+/* How frozen weights of matrix products are stored (docs/memory.md). */
 typedef enum cm_quantize {
     CM_QUANTIZE_NONE, CM_QUANTIZE_NF4, CM_QUANTIZE_NF4_DQ, CM_QUANTIZE_INT8, CM_QUANTIZE_GPTQ4,
-    CM_QUANTIZE_FP8, /* read by 8-bit products as they are: Transformer Engine's fp8 parameters */
+    CM_QUANTIZE_FP8, /* read by 8-bit products without a cast: Transformer Engine's fp8 parameters */
     CM_QUANTIZES
 } cm_quantize;
 
@@ -241,10 +249,20 @@ cm_status cm_lora_parse(const char *text, cm_tuning *tuning, cm_diag *diag);
 const char *cm_quantize_name(cm_quantize quantize);
 cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *diag);
 
-/* What Megatron-LM's optimizer stores beside weights of 16 bits. bf16: moments in bf16 and fp32 master weights
+/* Tensors that Megatron-LM's optimizer stores beside weights of 16 bits. bf16: moments in bf16 and fp32 master weights
    (--exp-avg-dtype and --exp-avg-sq-dtype of its precision-aware optimizer); weights: moments in the type of the
    weights and no master weights (NeMo's distributed_fused_adam with dtype: bf16). */
 typedef enum cm_moments { CM_MOMENTS_FP32, CM_MOMENTS_BF16, CM_MOMENTS_WEIGHTS } cm_moments;
+
+/* Releases of the software that runs a step. Zero: the newest that are known. */
+typedef struct cm_software {
+    bool     given;
+    uint32_t lacks; /* features that these releases do not have yet, as bits; cm_software_parse() sets them */
+} cm_software;
+
+/* Read "torch=2.5,peft=0.12", or a year, which means what was released by the end of its September. Components that are
+   not named are the newest. */
+cm_status cm_software_parse(const char *text, cm_software *software, cm_diag *diag);
 
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
@@ -264,7 +282,7 @@ typedef struct cm_train_options {
        cm_step_settle() sets it by the device */
     bool         habana_lists;
     cm_attention attention;
-    int32_t      software;  /* year of the runtime's release; 0: today's */
+    cm_software  software;
     cm_loss_kernel loss_kernel;
     cm_logits    logits;
     int32_t      metrics;   /* cross-entropies of each micro-batch's logits that the trainer computes beside the loss */
@@ -284,7 +302,8 @@ typedef struct cm_train_options {
     bool         busy_thread;
     bool         stable_norms; /* IPUs: norms compute the variance in a second pass: enableStableNorm() of PopTorch */
     bool         tensorflow;   /* IPUs: the program is TensorFlow's, not PopART's */
-    bool         master;    /* 16-bit weights beside fp32 master weights and states; no autocast: Megatron-LM, FSDP */
+    bool         master;    /* 16-bit weights beside fp32 master weights and states: Megatron-LM, FSDP */
+    cm_mixed_precision mixed_precision; /* with `master`: autocast only if it is CM_MIXED_PRECISION_AUTOCAST */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
 } cm_train_options;
@@ -311,6 +330,8 @@ int32_t          cm_graph_unsupported_ops(const cm_graph *graph); /* operators w
 const char      *cm_graph_unsupported_op(const cm_graph *graph, int32_t index);
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* of a step; of a forward graph: the default */
 cm_precision     cm_graph_precision(const cm_graph *graph);
+/* The type in which a step stores the weights that it trains, if it computes in another one; CM_DTYPES: in the same. */
+cm_dtype         cm_graph_storage(const cm_graph *step);
 /* The precision that a captured PyTorch step was recorded in; CM_PRECISION_DEFAULT: the model does not set one. */
 cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
@@ -376,6 +397,7 @@ const char *cm_recompute_name(cm_recompute recompute);
 const char *cm_attention_name(cm_attention attention);
 const char *cm_loss_kernel_name(cm_loss_kernel kernel);
 const char *cm_logits_name(cm_logits logits);
+const char *cm_mixed_precision_name(cm_mixed_precision kind);
 const char *cm_fuse_name(cm_fuse fuse);
 
 /* Find a value by its name. An unknown name gives CM_ERR_UNKNOWN; the diagnosis lists the valid names. */
@@ -389,6 +411,7 @@ cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *d
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);
 cm_status cm_logits_parse(const char *name, cm_logits *logits, cm_diag *diag);
+cm_status cm_mixed_precision_parse(const char *name, cm_mixed_precision *kind, cm_diag *diag);
 cm_status cm_fuse_parse(const char *name, cm_fuse *fuse, cm_diag *diag);
 
 /* ---- runtimes ---------------------------------------------------------------------------------------------------- */
@@ -436,7 +459,7 @@ typedef enum cm_objective {
     CM_OBJECTIVES
 } cm_objective;
 
-/* What is chosen. Each choice has its own list of objectives. */
+/* The subject of a choice. Each choice has its own list of objectives. */
 typedef enum cm_choice {
     CM_CHOICE_BATCH,  /* cm_batch_choose(): throughput, memory, knee (memory if throughput is unknown) */
     CM_CHOICE_DEVICE, /* cm_rank(): throughput, price, energy, time, cost */
@@ -455,7 +478,7 @@ cm_objective cm_choice_objective(cm_choice choice, int32_t index);
 /* ---- devices and clusters --------------------------------------------------------------------------------------- */
 
 /* A number with its source. If it is unknown, `known` is false, `value` is NAN and the texts are NULL; see
-   docs/profiles.md. */
+   docs/devices.md. */
 typedef struct cm_number {
     double      value;
     bool        known;
@@ -484,6 +507,7 @@ typedef struct cm_device_info {
     const char *base;              /* NULL: none */
     const char *device_class;      /* "gpu", "rdu", "ipu", "wse", "hpu", "lpu", "tpu", "npu", "cpu" */
     const char *unit;              /* what counts as one device: "card", "chip" ...; NULL: unknown */
+    const char *part_of;           /* "one eighth of a wafer": nobody sells it alone; NULL: a whole device */
     const char *core_name;         /* NULL: unknown */
     const char *released, *availability; /* NULL: unknown */
     cm_style    style;
@@ -559,7 +583,7 @@ typedef struct cm_price {
     const char *provider, *basis, *date, *source, *note; /* basis: a name of cm_basis; note NULL: none */
     double      usd_hour;                                /* per device */
     const char *device;   /* id in the table of offers; NULL, like the next three: a price of a user's profile */
-    const char *instance; /* as it is sold; only whole ones are rented */
+    const char *instance; /* the instance that is sold; only whole ones are rented */
     const char *cluster;  /* interconnect for cm_fabric_new(); NULL: the device's own links */
     const char *region;   /* NULL: the median over the provider's regions */
     int32_t     devices;  /* of one instance */
@@ -580,6 +604,13 @@ typedef struct cm_fit {
     double              mape, bias, p90;
     const char         *source, *date, *note;
 } cm_fit;
+
+/* Something that a profile does not state and that was derived from what it states, or from devices of its class. */
+typedef struct cm_assumption {
+    const char *member; /* of a profile, or "cache capacity", "cache bandwidth" */
+    cm_number   number; /* of kind "assumed"; its note says how it was derived */
+    const char *text;   /* the value if it is a word; NULL: the number */
+} cm_assumption;
 
 typedef struct cm_device cm_device;
 
@@ -636,6 +667,8 @@ int32_t               cm_device_batches(const cm_device *device);    /* allowed 
 int64_t               cm_device_batch(const cm_device *device, int32_t index);
 int32_t               cm_device_fits(const cm_device *device);
 const cm_fit         *cm_device_fit(const cm_device *device, int32_t index);
+int32_t               cm_device_assumptions(const cm_device *device); /* 0 for every built-in device */
+const cm_assumption  *cm_device_assumption(const cm_device *device, int32_t index);
 const cm_source      *cm_device_source(const cm_device *device, const char *key); /* NULL: none */
 const char           *cm_device_profile(cm_device *device); /* JSON, base profiles merged in; NULL: out of memory */
 
@@ -677,10 +710,15 @@ const char *cm_collective_name(int32_t index); /* NULL: index too large */
 /* Bytes that one device sends per byte of the buffer; NAN: no such collective. */
 double      cm_collective_bus_part(const char *collective, int32_t devices);
 
+#define CM_PROFILE_WARNINGS 8
+#define CM_PROFILE_WARNING_SIZE 256
+
 typedef struct cm_profile_summary {
     char    id[64];
     bool    cluster, abstract; /* neither: a device */
     int32_t numbers, sources;
+    int32_t n_warnings; /* numbers of a device that no built-in device comes near, at most CM_PROFILE_WARNINGS */
+    char    warnings[CM_PROFILE_WARNINGS][CM_PROFILE_WARNING_SIZE];
 } cm_profile_summary;
 
 /* Validate a profile of a device, a device family (abstract) or a cluster. */
@@ -739,6 +777,18 @@ typedef struct cm_level_use {
 } cm_level_use;
 
 #define CM_LEVELS_MAX 8
+#define CM_ALTERNATIVES_MAX 3
+
+/* What a question may leave open about the script. */
+typedef enum cm_open { CM_OPEN_LOSS, CM_OPEN_SHARDS } cm_open;
+
+/* The step with one kind of script. [0] of a list is the step as it was asked, with defaults for what is open. */
+typedef struct cm_alternative {
+    const char *name;       /* "plain loss", "fused loss", "16-bit shards" ... */
+    cm_open     open;       /* what differs from the step as it was asked; not valid for [0] */
+    double      peak_bytes;
+    double      fullness;   /* bytes needed over capacity, of the fullest memory; NAN: no capacity is known */
+} cm_alternative;
 
 /* Memory of one device at one batch size. */
 typedef struct cm_memory_use {
@@ -749,25 +799,35 @@ typedef struct cm_memory_use {
     double       context_bytes;             /* driver and framework, in addition; 0: unknown */
     cm_level_use levels[CM_LEVELS_MAX];     /* memories managed by the program, nearest to the cores first */
     int32_t      n_levels;
-    bool         fits;                      /* false: it does not fit, whichever usual loss the script has */
+    /* more likely than not it fits: with the loss that needs least if the loss is open, with fp32 shards if those are */
+    bool         fits;
     bool         sure;                      /* false: it fits with a fused loss or with 16-bit shards alone */
-    double       least_bytes;               /* peak_bytes; if it is not sure: the peak with a fused loss */
-    double       most_bytes;                /* peak with fp32 shards, if that does not fit; 0: it fits, or was not asked */
     double       shortfall_bytes;           /* largest shortfall of any level; 0: it fits */
+    cm_alternative alternatives[CM_ALTERNATIVES_MAX];
+    int32_t      n_alternatives;            /* 0: nothing is open, or what is open was not asked because the step fits */
+    int32_t      plan_devices;              /* of the parallel plan */
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
 } cm_memory_use;
 
-/* How likely it is that a step fits, and the 90 % interval of its peak. */
+typedef enum cm_verdict { CM_DOES_NOT_FIT, CM_UNSURE, CM_FITS, CM_VERDICTS } cm_verdict;
+const char *cm_verdict_name(cm_verdict verdict); /* "does not fit", "unsure", "fits" */
+
+/* How likely it is that a step fits, and the 90 % interval of its peak. Every command decides by this function. */
 typedef struct cm_chance {
-    double probability, interval_bytes[2];
+    double     probability, interval_bytes[2]; /* of the step as it was asked */
+    cm_verdict verdict;                        /* unsure if alternatives have different verdicts */
 } cm_chance;
 
-#define CM_SURE 0.9 /* probability from which the answer is "yes"; "no" below 1 minus it */
+#define CM_SURE 0.9 /* a step fits from this probability on; it does not fit up to 1 minus it */
 
-/* `devices`: of the plan. A capacity that is unknown counts as sufficient. */
-cm_chance cm_memory_chance(const cm_memory_use *use, int32_t devices);
+/* A capacity that is unknown counts as sufficient. */
+cm_chance cm_memory_chance(const cm_memory_use *use);
+/* The same for one of use->alternatives alone. */
+cm_chance cm_alternative_chance(const cm_memory_use *use, int32_t alternative);
+/* Add what is stored beside the step: to the outermost memory, and to all alternatives. */
+void      cm_memory_add(cm_memory_use *use, double bytes);
 
 /* Memory of a step on a device under a plan, for any batch size. Graph and device must outlive it. */
 typedef struct cm_footprint cm_footprint;
@@ -817,6 +877,7 @@ typedef struct cm_batch_options {
 typedef struct cm_batch_candidate {
     int64_t batch;
     bool    fits, sure;           /* as in cm_memory_use */
+    cm_chance chance;
     double  objective;            /* value of equation (5) in bytes^2, smaller is better; NAN: does not fit */
     double  throughput_samples_s; /* NAN: unknown */
     double  peak_bytes;
@@ -830,7 +891,7 @@ typedef struct cm_batch_choice {
     int32_t            n_candidates;
 } cm_batch_choice;
 
-/* Choose one of the candidates that fit by options->objective; docs/model.md derives equation (5). */
+/* Choose one of the candidates that fit by options->objective; docs/dev/memory.md derives equation (5). */
 cm_status cm_batch_choose(const cm_footprint *footprint, const cm_batch_options *options, cm_batch_choice *choice,
                           cm_diag *diag);
 
@@ -853,7 +914,7 @@ typedef struct cm_fit_options {
 
 typedef struct cm_fitting cm_fitting;
 
-/* Read a CSV file of timings (docs/fitting.md) and fit or check models. Errors of a fit are cross-validated. */
+/* Read a CSV file of timings (docs/dev/fitting.md) and fit or check models. Errors of a fit are cross-validated. */
 cm_status           cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting,
                                    cm_diag *diag);
 /* Leave-one-out check of a device's kernel tables: predict every row from the other rows. */
@@ -873,7 +934,7 @@ int32_t             cm_fitting_skipped(const cm_fitting *fitting, const char **f
 /* Data loading. Zeroed: the samples are already on the device. */
 typedef struct cm_loading_options {
     bool        on;      /* load samples even if no dataset is named: the bytes of the model's inputs */
-    /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S,rate=N,turn=S"; docs/loading.md */
+    /* "imagenet", "openwebtext", "files:FOLDER", "bytes=N,decode=S,samples=N,begin=S,rate=N,turn=S"; docs/commands.md */
     const char *dataset;
     const char *host;    /* an id in data/hosts.tsv; NULL: from the device's profile, or the usual host of its class */
     int64_t     workers; /* loader processes, one core each; 0: the host's cores per device; -1: none, the step waits
@@ -1020,6 +1081,8 @@ int64_t                cm_step_row_tokens(const cm_step *step, int64_t batch);
 /* Memory of one device, and whether the step fits. Every command uses this function. `batch` is per replica; it is
    ignored if the plan sets batch sizes. */
 cm_status cm_step_memory(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
+/* Add the alternatives that do not change the verdict of cm_step_memory(), for a list of all. */
+cm_status cm_step_alternatives(cm_step *step, cm_memory_use *use, cm_diag *diag);
 /* With samples of several lengths: replace use->reserved_bytes by what steps of random lengths reserve. Takes a
    fraction of a second. */
 cm_status cm_step_reserved(cm_step *step, int64_t batch, cm_memory_use *use, cm_diag *diag);
@@ -1065,6 +1128,7 @@ typedef struct cm_found {
     cm_plan plan;
     double  step_time_s, interval_s[2];     /* interval_s: 90 % interval of the measured time of an iteration */
     double  throughput_samples_s, mfu, peak_bytes;
+    cm_chance chance;
     double  communication_s, bubble_s;
     double  training_s, cost_usd, energy_j; /* of the whole training if tokens are given, else of one iteration; NAN:
                                                unknown */
@@ -1115,7 +1179,7 @@ typedef struct cm_rank_options {
     const char          *where;    /* "price<3,memory>80GB,class=gpu": all conditions must be true */
     const cm_rank_price *prices;
     int32_t              n_prices;
-    const char          *offers;   /* file that replaces the built-in offers (docs/rank.md); NULL: none */
+    const char          *offers;   /* file that replaces the built-in offers (docs/plans.md); NULL: none */
     double               epochs;   /* 0: 1 */
     double               samples, tokens; /* of an epoch: one of the two, or neither if the dataset gives it */
     double               max_hours, max_usd;
@@ -1128,6 +1192,8 @@ typedef struct cm_rank_options {
 /* Whether a device is ranked, and otherwise why not. */
 typedef enum cm_rank_state {
     CM_RANK_PLACED,
+    CM_RANK_UNCERTAIN, /* its 90 % interval spans more than a factor 4 */
+    CM_RANK_NOT_OFFERED, /* nobody rents or sells it, and the options name no devices, vendor or provider */
     CM_RANK_NO_VALUE, /* the objective needs a number that is unknown for this device */
     CM_RANK_OVER,     /* exceeds max_hours or max_usd, or its predicted numbers do not meet `where` */
     CM_RANK_NO_FIT,   /* not even one sample fits */
@@ -1141,6 +1207,7 @@ typedef struct cm_rank_entry {
     cm_rank_state      state;
     const char        *reason;        /* why it is not ranked, and what would help; NULL: it is ranked */
     bool               fits;
+    cm_chance          chance;
     cm_prediction_info prediction;    /* valid only if it fits */
     double             peak_bytes;
     double             price_hour;    /* of all prediction.devices */
@@ -1152,6 +1219,7 @@ typedef struct cm_rank_entry {
     double             value, interval[2]; /* in cm_ranking_unit() */
     double             relative, relative_interval[2]; /* improvement over the baseline: above 1 is better than the
                                                           baseline; NAN: no baseline */
+    bool               too_uncertain; /* the 90 % interval of the step time spans more than a factor 4 */
     bool               tied_with_next; /* 1 is inside the 90 % interval of the ratio to the next device */
     bool               tied_with_best; /* the same of the ratio to the first device; false for that one */
     bool               pareto;        /* no ranked device is both faster and cheaper */
@@ -1232,7 +1300,7 @@ typedef struct cm_job_entry {
 
 /* One limit that is exceeded everywhere, and what it must be raised to so that some entry meets all limits. */
 typedef struct cm_job_advice {
-    double              within_s, budget_usd; /* the limit to relax, relaxed; NAN: the limit stays as it is */
+    double              within_s, budget_usd; /* the limit to relax, relaxed; NAN: the limit does not change */
     const cm_job_entry *entry;                /* the first entry that then meets the limits; NULL: none at all */
     const char         *text;                 /* in words */
 } cm_job_advice;
@@ -1280,7 +1348,7 @@ typedef struct cm_lookup_options {
     bool    sums_in_memory;   /* the five sums of a look-up are kept in memory, not in registers */
 } cm_lookup_options;
 
-/* What decides: bandwidth, latency of reads that depend on each other, or instructions. */
+/* The limit: bandwidth, latency of reads that depend on each other, or instructions. */
 typedef enum cm_lookup_bound {
     CM_LOOKUP_BANDWIDTH, CM_LOOKUP_LATENCY, CM_LOOKUP_INSTRUCTIONS, CM_LOOKUP_BOUNDS
 } cm_lookup_bound;
@@ -1311,8 +1379,9 @@ cm_status cm_offers_load(const char *path, cm_offers **offers, cm_diag *diag);
 void      cm_offers_free(cm_offers *offers);
 void      cm_device_use_offers(cm_device *device, const cm_offers *offers);
 
-/* Replaces what is known of the device's host by what a profile of `centimani bench --suite host` or `python -m centimani
-   bench --suite host` contains: rates of reading and decoding, or how fast it launches. What it lacks stays. */
+/* Replaces the data of the device's host by those that a profile of `centimani bench --suite host` or `python -m
+   centimani bench --suite host` contains: rates of reading and decoding, or how fast it launches. What it lacks stays.
+   */
 cm_status cm_device_use_host(cm_device *device, const char *file, cm_diag *diag);
 
 /* ---- the log of a training run ---------------------------------------------------------------------------------- */
@@ -1342,7 +1411,7 @@ typedef struct cm_calibration_change {
 
 typedef struct cm_calibration cm_calibration;
 
-/* Fit correction factors of a device's times to a CSV file of measured steps (docs/calibrating.md). before and after
+/* Fit correction factors of a device's times to a CSV file of measured steps (docs/measuring.md). before and after
    are mean absolute relative errors, as fractions. */
 cm_status cm_calibrate(const char *device, const char *log, cm_calibration **calibration, cm_diag *diag);
 void      cm_calibration_free(cm_calibration *calibration);
@@ -1368,6 +1437,7 @@ typedef struct cm_timeline_info {
     double      kernels, peak_bytes;
     int64_t     events, unreadable; /* unreadable: events that were skipped */
     bool        shapes;        /* recorded with record_shapes=True */
+    bool        predicted;     /* not recorded: a prediction that `predict --trace` wrote */
 } cm_timeline_info;
 
 /* Kernels of one call in one phase, per step. */

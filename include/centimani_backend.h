@@ -21,10 +21,10 @@ extern "C" {
 #define CM_BACKEND_VERSION 1
 #define CM_CALL_DIMS 20 /* maximum number of sizes of a call */
 
-/* One kernel call, as in the kernel tables of device profiles; docs/profiles.md lists operators, variants and sizes. */
+/* One kernel call, as in the kernel tables of device profiles; docs/devices.md lists operators, variants and sizes. */
 typedef struct cm_call {
     const char *op, *pass, *variant, *dtype; /* variant "": none */
-    int64_t     dims[CM_CALL_DIMS];          /* in the order of docs/profiles.md */
+    int64_t     dims[CM_CALL_DIMS];          /* in the order of docs/devices.md */
     int32_t     n_dims;
 } cm_call;
 
@@ -45,7 +45,7 @@ typedef enum cm_probe {
     CM_PROBE_TO_PAGEABLE,
     CM_PROBE_FROM_PINNED,    /* from the device to the host */
     CM_PROBE_FROM_PAGEABLE,
-    CM_PROBE_LOOKUP,         /* random look-ups in a table of `bytes` (see docs/bench.md); work: look-ups */
+    CM_PROBE_LOOKUP,         /* random look-ups in a table of `bytes` (see docs/measuring.md); work: look-ups */
     CM_PROBES
 } cm_probe;
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""adding_operator.py - PROGRAM ROOT: follow docs/adding-an-operator.md and compare the answers with its numbers.
+"""adding_operator.py - PROGRAM ROOT: follow docs/dev/adding-an-operator.md and compare the answers with its numbers.
 
 The page marks its indented blocks with comments:
 
@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-PAGE = "docs/adding-an-operator.md"
+PAGE = "docs/dev/adding-an-operator.md"
 BLOCK = re.compile(r"^<!-- (.*) -->\n\n((?:    .*\n|\n(?=\n*    ))+)", re.MULTILINE)
 ADD = re.compile(r"add to (\S+) (after|before) the line with: (.*)")
 ROW = re.compile(r"^\| (DFT\w*) \| (\d+) \| (\d+) \| (\d+) \| (\S+) \|$", re.MULTILINE)
@@ -65,7 +65,7 @@ def add(root, name, where, anchor, text):
 
 
 def built(folder, names):
-    """What a copy of the source does not need: hidden folders and build folders."""
+    """Files that a copy of the source does not need: hidden folders and build folders."""
     return [name for name in names if name.startswith(".") or (pathlib.Path(folder) / name / "build.ninja").exists()]
 
 

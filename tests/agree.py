@@ -109,6 +109,48 @@ def compare_batch(program, count, where, question, row):
                         row["throughput_samples_s"])
 
 
+# Model, device and options. The operators of `explain` must add up to the kernel calls of `predict`, and `compare` must
+# recognise all kernels of a trace that `predict` wrote.
+KERNELS = [("resnet50", "nvidia-h200", []), ("resnet50", "amd-mi300x", ["--layout", "nchw"]),
+           ("mobilenet-v3-small", "nvidia-t4", ["--runtime", "torch-compile"]), ("lstm", "nvidia-a100-80g", []),
+           ("bert-base", "nvidia-h100", ["--runtime", "torch-compile:reduce-overhead"]), ("gpt2", "nvidia-h200", ["--mode", "inference"]),
+           ("gpt2", "nvidia-b200", ["--runtime", "megatron"]), ("vit-b-16", "nvidia-l4", ["--precision", "fp32"]),
+           ("unet", "google-tpu-v4", []), ("gpt2", "cerebras-cs2", []), ("resnet18", "sambanova-sn40l", []),
+           ("resnet18", "graphcore-bow", []), ("bert-base", "habana-gaudi2", []), ("gpt2", "huawei-ascend-910b", [])]
+
+
+def by_type(answer):
+    """Time by operator type and phase."""
+    sums = {}
+    for op in answer["ops"]:
+        key = op["type"], op["phase"]
+        sums[key] = sums.get(key, 0) + op["time_s"]
+    return sums
+
+
+def compare_kernels(program, count):
+    """Compare the kernel calls of `predict` with the operators of `explain`, and with its own trace read again."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model, device, way in KERNELS:
+            trace, way = f"{folder}/trace.json", ["--device", device, "--batch", "8", *way]
+            where = f"{model} {' '.join(way)}"
+            predict = program.ask("predict", model, *way, "--ops", "--trace", trace)[1]
+            explain = program.ask("explain", model, *way)[1]
+            calls, operators = by_type(predict), by_type(explain)
+            count.check(calls.keys() == operators.keys(), f"{where}: operators", sorted(calls), sorted(operators))
+            for key in calls.keys() & operators.keys():
+                same = abs(calls[key] - operators[key]) <= 1e-9 * calls[key]
+                count.check(same, f"{where}: explain's and predict's {key}", operators[key], calls[key])
+            read = program.ask("compare", trace, model, *way)[1]
+            everything = read["measured_device_s"] + read["measured_overlapped_s"]
+            count.check(abs(read["matched_s"] / everything - 1) < 1e-9, f"{where}: compare's matched time of its own trace",
+                        read["matched_s"], everything)
+            for row in read["calls"]:  # the trace rounds times to nanoseconds
+                same = abs(row["measured_s"] - row["predicted_s"]) <= 1e-9 * row["measured_runs"]
+                same = same and row["measured_runs"] == row["predicted_runs"]
+                count.check(same, f"{where}: compare's {row['call']}", row["measured_s"], row["predicted_s"])
+
+
 # Model, device, number of devices, global batch, runtime. `predict` and `memory` must agree with the plans of `plan`.
 PLANS = [("gpt2-xl", "nvidia-h100", 8, 64, "torch-eager"), ("gpt3-13b", "nvidia-a100-80g", 16, 128, "megatron"),
          ("bert-large", "amd-mi250", 4, 32, "torch-eager"), ("gpt2", "graphcore-bow", 8, 64, "native"),
@@ -142,6 +184,33 @@ def compare_plans(program, count):
                             predict[field])
             count.check(one["peak_bytes"] == memory["peak_bytes"], f"{where}: plan's and memory's peak",
                         one["peak_bytes"], memory["peak_bytes"])
+
+
+def compare_scales(program, count):
+    """Compare `scale` with `predict` and `memory` at each number of devices and stage of ZeRO, and with the best plan."""
+    for model, device, n, samples, runtime in PLANS:
+        for zero in range(4):
+            where = f"scale {model} on {n} {device}, ZeRO {zero}"
+            way = ["--device", device, "--runtime", runtime, "--global-batch", str(samples)]
+            stage = ["--zero", str(zero)] if zero else []
+            scale = program.ask("scale", model, *way, *stage, "-n", f"2,{n}")[1]
+            for point in scale["points"] if isinstance(scale, dict) else []:
+                words = [*way, *stage, "-n", str(point["n"])]
+                predict, memory = (program.ask(c, model, *words)[1] for c in ("predict", "memory"))
+                for field in ("step_time_s", "interval_s", "throughput_samples_s", "peak_bytes", "fits"):
+                    count.check(point[field] == predict[field], f"{where}: scale's and predict's {field}", point[field],
+                                predict[field])
+                count.check(memory["peak_bytes"] == point["peak_bytes"], f"{where}: memory's and scale's peak",
+                            memory["peak_bytes"], point["peak_bytes"])
+                for field in ("precision", "storage"):
+                    count.check(scale[field] == predict[field] == memory[field], f"{where}: {field}", scale[field],
+                                predict[field])
+            point = scale["points"][-1] if isinstance(scale, dict) else None
+            # a copy of a model may take several IPUs, of which scale then counts the copies
+            alone = point and point["fits"] and predict["plan"]["devices"] == n
+            best = program.ask("plan", model, *way, "-n", str(n))[1]["best"] if alone else []
+            count.check(not best or best[0]["step_time_s"] <= point["step_time_s"] * 1.000001, f"{where}: slower best plan",
+                        best[:1], point)
 
 
 # Model and options of whole jobs. `predict` must agree with the entries of `rank --max-devices`.
@@ -293,7 +362,9 @@ def main():
             compare_device(program, count, model, way, row, brief=everything)
         progress.after(done)
     if index == 0:
+        compare_kernels(program, count)
         compare_plans(program, count)
+        compare_scales(program, count)
         compare_jobs(program, count, chance)
         compare_prices(program, count)
     print(f"# {rankings} rankings, {count.compared} numbers compared, {count.differ} differ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""embedded_rows.py - ROOT: tools/embed.py writes every row of a kernel table as it is, and refuses rows that it cannot store."""
+"""embedded_rows.py - ROOT: tools/embed.py writes every row of a kernel table unchanged, and refuses rows that it cannot store."""
 import glob
 import json
 import os
@@ -40,7 +40,7 @@ def sizes_of(data, widths):
 
 
 def read_back(text):
-    """Rows of each table as they are in the C text: sizes from bytes, times, counts of kernels."""
+    """Rows of each table in the C text: sizes from bytes, times, counts of kernels."""
     arrays = {name: values.split(",") for name, values in re.findall(r"^static const \w+ (\w+)\[\] = \{([^{}]*)\};$", text, re.M)}
     tables = []
     for found in MEMBERS.finditer(text):

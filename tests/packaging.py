@@ -15,12 +15,12 @@ PROGRAM, ROOT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
 FOLDER = ROOT / "packaging"
 
 
-def gate(model, devices, options=""):
+def gate(model, devices, options="", **limits):
     """Exit status, output and summary of the action's script."""
     with tempfile.TemporaryDirectory() as folder:
         summary = pathlib.Path(folder, "summary.md")
-        words = {**os.environ, "PROGRAM": PROGRAM, "MODEL": model, "DEVICES": devices, "OPTIONS": options, "GITHUB_STEP_SUMMARY": str(summary)}
-        done = subprocess.run([str(FOLDER / "fits.sh")], env=words, capture_output=True, text=True, check=False)
+        words = {**os.environ, "PROGRAM": PROGRAM, "MODEL": model, "DEVICES": devices, "OPTIONS": options, "GITHUB_STEP_SUMMARY": str(summary), **limits}
+        done = subprocess.run([str(FOLDER / "gates.sh")], env=words, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout, summary.read_text()
 
 
@@ -30,7 +30,15 @@ def test_gate():
     assert len(summary.splitlines()) == 4, summary
     status, said, summary = gate("gpt2-xl", "nvidia-h200 nvidia-l4", "--batch 8")
     assert status == 1 and said.count("::error") == 1 and "does not fit nvidia-l4" in said, said
-    assert "| nvidia-l4 | no" in summary, summary
+    assert "| nvidia-l4 | It does not fit" in summary, summary
+    status, said, summary = gate("resnet18", "nvidia-h200 nvidia-l4", "--batch 64", MAX_STEP="20ms", MAX_MEMORY="20GiB")
+    assert status == 1 and said.count("::error") == 1, said  # 64 images take half of this on an H200, and more on an L4
+    assert "nvidia-l4: --max-step 20.0 ms missed" in said and "nvidia-h200: within the limits" in said, said
+    assert len(summary.splitlines()) == 6, summary
+    status, said, _ = gate("resnet18", "nvidia-h200", "--batch 64", MIN_THROUGHPUT="many")
+    assert status == 1 and "'many' is not a number" in said, said
+    status, said, _ = gate("llama3-8b", "nvidia-h200 nvidia-rtx4090", "--quantize nf4-dq --lora r=16 --seq 2048 --recompute full --batch 8")
+    assert status == 3 and said.count("::error") == 1 and "llama3-8b may not fit nvidia-rtx4090" in said, said
     status, said, _ = gate("gpt2", "no-such-device")
     assert status == 1 and "no-such-device" in said, said
 
@@ -38,10 +46,11 @@ def test_gate():
 def test_action():
     """Every input that the action declares is used, and every one that it uses is declared."""
     text = (FOLDER / "action.yml").read_text()
-    declared = set(re.findall(r"^  (\w+):$", text.split("inputs:")[1].split("\nruns:")[0], re.M))
-    assert declared == set(re.findall(r"inputs\.(\w+)", text)), declared
-    names = set(re.findall(r"^        ([A-Z]+):", text, re.M))
-    assert names == {"MODEL", "DEVICES", "OPTIONS"} and all(f"${n}" in (FOLDER / "fits.sh").read_text() for n in names)
+    declared = set(re.findall(r"^  ([\w-]+):$", text.split("inputs:")[1].split("\nruns:")[0], re.M))
+    assert declared == set(re.findall(r"inputs\.([\w-]+)", text)), declared
+    names = set(re.findall(r"^        ([A-Z_]+):", text, re.M))
+    assert names == {"MODEL", "DEVICES", "OPTIONS", "MAX_STEP", "MAX_MEMORY", "MIN_THROUGHPUT"}
+    assert all(re.search(rf"\$\{{?{n}\b", (FOLDER / "gates.sh").read_text()) for n in names)
 
 
 def test_versions():

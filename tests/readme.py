@@ -3,8 +3,8 @@
 """readme.py - [--rewrite] PROGRAM PAGE ...: run the commands in the pages' indented blocks and compare their output.
 
 A line '$ centimani ...' is followed by its output, which is compared (--rewrite: replaced). In a block without such
-lines, every line 'centimani ...' must exit with status 0. A block below '<!-- not run: REASON -->' is skipped. Commands find the folder examples/. On a
-page with '<!-- commands in tables are run -->', every `centimani ...` in a table must exit with status 0, too.
+lines, every line 'centimani ...' must exit with status 0, or 3: unsure whether it fits. A block below '<!-- not run: REASON -->' is skipped. Commands find the folder examples/. On a
+page with '<!-- commands in tables are run -->', every `centimani ...` in a table must do so, too.
 """
 import os
 import pathlib
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+UNSURE = 3
 BLOCK = re.compile(r"^    .*\n(?:    .*\n|\n(?=\n*    ))*", re.MULTILINE)
 EXAMPLE = re.compile(r"^(?=    \$ )", re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
@@ -24,7 +25,7 @@ STATUS_ONLY = "    centimani "
 
 def run(program, folder, command):
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(command, shell=True, cwd=folder, env={**os.environ, "PATH": path}, check=False,
+    return subprocess.run(command, shell=True, cwd=folder, env={**os.environ, "PATH": path, "COLUMNS": "100"}, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -42,7 +43,7 @@ class Page:
     def call(self, command):
         answer = run(self.program, self.folder, command)
         self.ran += 1
-        if answer.returncode:
+        if answer.returncode not in (0, UNSURE):
             self.failed.append(f"status {answer.returncode} of '{command}': {answer.stderr.decode()}")
         return answer.stdout.decode()
 

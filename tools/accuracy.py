@@ -7,10 +7,10 @@
 
 Text about one set is in the set (`notes` in data/results/*.json); this file has the text about all sets.
 """
+import collections
 import csv
 import json
 import math
-import pathlib
 import re
 import subprocess
 import sys
@@ -20,33 +20,26 @@ import fit_styles
 
 HEAD = """# How far to trust it
 
-Made by `make accuracy` from `centimani validate --set all --json`; do not edit. `centimani validate --set NAME` prints one set, `--csv`
-every row, `--html` a page. Weaknesses are listed under each set and in *Weak spots*.
+Made by `make accuracy` from `centimani validate --set all --json`; do not edit. `centimani validate --set NAME` prints every row of a set,
+its notes and why some rows have no prediction; `--csv` and `--html` print the same as a table and as a page.
 
-**A row** is one number of one source: its table and row, the model, the device, the settings of the run, and the measured value. Every row is
-predicted with the commands that a user has (`predict`, `memory`, `batch`) and without special cases: settings that the source states (data set, workers, steps per
-call, devices of a pipeline) are passed as options. Host parameters that only a run can reveal are derived from one row of the source, which then counts as *fitted*,
-and are used for its other rows. Rows that cannot be predicted are listed with the reason.
+**A row** is one number of one source: its place there, the model, the device, the settings of the run, and the measured value. Every row is
+predicted with the commands that a user has and without special cases: settings that the source states are options. Host parameters that
+only a run can reveal come from one row of the source, which then counts as *fitted*.
 
-**Judged** rows are validation rows: no parameter of any profile was fitted to them. Machines other than GPUs have few parameters, which are fitted to
-published end-to-end results (docs/styles.md). If such a fit used a row's model on that family of devices, the row is predicted with a profile fitted *without
-that model* (`data/results/left-out-styles.json`) and is called *left out*. Rows that no fit used are *not fitted*; their errors were known while rules were
-written, so they are weaker evidence than *first sight* (README.md, docs/results/first-sight.md). Of these sets only `alcf-guides`, `alcf-runs` and
-`optimum-habana` were predicted before anything followed from them. *Sibling* rows use a number
-that was solved from another row of their source, *look-up* rows have their own kernel shapes in the table, *fitted* rows were fitted. These three are shown
-but not counted. **A refusal** of something that ran counts as an error of 100 %.
+**Evidence.** No parameter was fitted to *judged* rows. They are
 
-**Error** is predicted / measured - 1 of the row's metric. **Accuracy** is 1 - |error|, at least 0, as in Xie et al. 2024 (their 93.1 % corresponds to an
-average error of 6.9 %). Batch sizes differ by factors; for them the page shows the **median factor** between predicted and measured, in either direction,
-and how many are within a factor of two. **In 90 %** counts measured values inside the predicted 90 % interval.
-The rows of one comparison are one choice among devices: whether the best one is chosen, the throughput lost by the choice (regret), and Kendall's tau.
-**Orders** are pairs of machines whose order a source states in words. False OOM: the run fitted, but the prediction says that it does not fit. Missed OOM: the
-reverse.
+- *first sight*: predicted before anything followed from them ([evidence](../evidence/README.md) has more of these);
+- *left out*: predicted with a profile fitted without the row's model (machines other than GPUs: docs/dev/execution-models.md,
+  `data/results/left-out-styles.json`);
+- *not fitted*: no fit used them, but their errors were known while rules were written, which is weaker evidence.
 
-**Baselines**, after Xie et al. 2024, section 6.1. *Roofline*: all FLOP of a step at the peak, or all its bytes at the main memory's bandwidth, whichever is
-longer. *Utilisation*: the device's peak times the share of its peak that an A100 reaches on the model (measured if a set has it, predicted otherwise).
-*Similarity*: the share of peak that the most similar other model reaches on the device in published results; similar in parameters, FLOP per sample
-and the share of convolutions. The paper gives 28.4, 37.8 and 57.2 % for these.
+Not counted are *sibling* rows, which use a number that was solved from another row of their source, *look-up* rows, whose kernel shapes are in
+the table, and *fitted* rows. **A refusal** of something that ran is an error of 100 %.
+
+**Error** is predicted / measured - 1. **Accuracy** is 1 - |error|, at least 0, as in Xie et al. 2024. Batch sizes differ by factors; for them the
+page has the median factor between predicted and measured. **In 90 %** counts measured values inside the predicted 90 % interval. *Orders* are
+pairs of machines whose order a source states in words; *regret* is the throughput lost by choosing the machine that was predicted best.
 """
 
 SIX = {"resnet50": "ResNet-50", "unet": "U-Net", "uno": "Uno", "bert-large": "BERT-large", "braggnn": "BraggNN", "gpt2-xl": "GPT-2 XL"}
@@ -115,18 +108,27 @@ def short(model):
     return re.sub(r",(vocab|heads|head)=[^,]*", "", model)
 
 
+def median_error(rows):
+    errors = sorted(abs(error(x)) for x in rows if error(x) is not None and x["unit"] not in ("pairs", ""))
+    return errors[len(errors) // 2] if errors else None
+
+
+def evidence(rows):
+    """Rows of each evidence class that have a prediction."""
+    counts = collections.Counter(row["evidence"] for row in rows if row["predicted"] is not None or row["refused"])
+    return ", ".join(f"{counts[name]} {name}" for name in CLASSES if counts[name])
+
+
 def scoreboard(sets):
     rows = []
     for one in sets:
         s, r = own(one), one["rows"]
-        other = sum(x["evidence"] not in COUNTED and x["predicted"] is not None for x in r)
-        rows.append([f"[{one['set']}](#{one['set']})", len(r), sum(map(judged, r)) if s["headline"] else f"({s['n']})", s["refused"], other,
-                     sum(x["reason"] is not None and not x["refused"] for x in r),
-                     *([factor(s), f"{s['within_two']}/{s['n']} within ×2", "", "", ""] if of_counts(one) else
-                       [percent(s[k]) for k in ("mape", "accuracy", "bias", "p90", "worst")]),
-                     f"{s['inside']}/{s['intervals']}" if s["intervals"] else "–"])
-    return "## All sets\n\nA set in whose column *judged* stands a number in brackets has no rows that may count; its figures are those of its look-ups.\n\n" + table(["set", "rows", "judged", "refused", "not counted", "not predicted", "error %", "accuracy %", "bias %", "p90 %",
-                                      "worst %", "in 90 %"], rows)
+        rows.append([f'<a id="{one["set"]}"></a>{one["set"]}', len(r), sum(map(judged, r)) if s["headline"] else f"({s['n']})",
+                     *([factor(s), "", ""] if of_counts(one) else
+                       [percent(s["mape"]), percent(median_error(list(filter(judged, r)) or r)), percent(s["worst"])]),
+                     f"{s['inside']}/{s['intervals']}" if s["intervals"] else "–", evidence(r)])
+    return ("## All sets\n\nNumbers in brackets: the set has no rows that may count, and its figures are those of its look-ups.\n\n" +
+            table(["set", "rows", "judged", "error %", "median %", "worst %", "in 90 %", "evidence"], rows))
 
 
 def better_baselines(sets):
@@ -135,19 +137,17 @@ def better_baselines(sets):
             if s["shared"] and s["shared_accuracy"] > s["own_accuracy"]]
 
 
-def beside(sets):
-    rows, lost = [], better_baselines(sets)
-    for one in filter(of_time, sets):
-        cells = [one["set"]]
-        for s in one["summaries"][1:]:
-            cells.append(f"{percent(s['own_accuracy'])} : {percent(s['shared_accuracy'])}" if s["shared"] else "–")
-            if (one["set"], s["predictor"], s["shared"]) in lost:
-                cells[-1] = f"**{cells[-1]}**"
-        rows.append(cells)
+def baselines(sets):
+    lost = better_baselines(sets)
     named = ", ".join(f"{name} ({baseline}, {shared} rows)" for name, baseline, shared in lost)
-    said = f"Better baselines: {named}." if lost else "No baseline is better."
-    return ("## Comparison with three baselines\n\nAccuracy in per cent, Centimani : baseline, on the rows that both predict; bold where the "
-            "baseline is better.\n\n" + table(["set", "roofline", "utilisation", "similarity"], rows) + "\n" + said + "\n")
+    means = [f"{word} {percent(mean(own_))} : {percent(mean(other))}" for word, own_, other in
+             ((names[0]["predictor"], [x["own_accuracy"] for x in names], [x["shared_accuracy"] for x in names])
+              for names in zip(*([s for s in one["summaries"][1:]] for one in filter(of_time, sets)))
+              for names in [[x for x in names if x["shared"]]])]
+    return ("## Comparison with three baselines\n\nAfter Xie et al. 2024, section 6.1: *roofline* (all FLOP at the peak, or all bytes at the bandwidth), "
+            "*utilisation* (the share of its peak that an A100 reaches), *similarity* (the share of peak that the most similar other model reaches on the "
+            "device). Mean accuracy over the sets in per cent, Centimani : baseline, on the rows that both predict: " + "; ".join(means) + ". "
+            + (f"Better baselines: {named}.\n" if lost else "No baseline is better on any set.\n"))
 
 
 def decisions(sets):
@@ -161,13 +161,6 @@ def decisions(sets):
     return "## Which machine\n\n" + table(["set", "choices", "best chosen %", "regret %", "tau", "orders", "false OOM", "missed OOM"], rows)
 
 
-def not_met(sets):
-    """Orders stated by a source that the predictions get wrong, and the reason if it is known."""
-    rows = [[one["set"], row["where"], f"{row['predicted'] or 0:.0f} of {row['measured']:.0f}", row["reason"] or row["note"] or ""]
-            for one in sets for row in one["rows"] if "order" in row["metric"] and judged(row) and (row["predicted"] or 0) < row["measured"]]
-    return "### Wrong orders\n\n" + table(["set", "where", "pairs right", "reason, if known"], rows)
-
-
 def figure_of(row):
     """A key that is equal for rows of two sets with the same measurement, in samples/s or in tokens/s."""
     length = re.search(r"(?:\bs|seq=)(\d+)", row["setting"] + " " + row["model"])
@@ -175,16 +168,6 @@ def figure_of(row):
     each = row["measured"] / row["devices"] / (int(length[1]) if tokens else 1)
     setting = re.sub(r" s\d+", "", row["setting"])
     return row["device"], f"{each:.5g}", setting, row["metric"].replace("tokens", "samples")
-
-
-def memory(sets):
-    """Rows that ran although the prediction says that they do not fit, or the reverse."""
-    ran = lambda row: row["metric"] != "fits" or row["measured"] > 0
-    rows = [[one["set"], row["where"], f"{row['devices']} {row['device']}", row["setting"], "it ran" if ran(row) else "out of memory",
-             "does not fit" if ran(row) else "fits"]
-            for one in sets for row in one["rows"] if judged(row) and row["fits"] is not None and row["fits"] != ran(row)]
-    return ("### Wrong predictions of whether a run fits\n\nChecked for every judged row on one or several GPUs, for the reference of a ratio, and for rows that state it.\n\n" +
-            table(["set", "where", "device", "run", "measured", "predicted"], rows))
 
 
 def times(sets):
@@ -222,17 +205,6 @@ def classes(sets):
 def held(rows):
     known = [row for row in rows if row["interval"][0] is not None]
     return [f"{sum(map(inside, known))}/{len(known)}" if known else "–", percent(mean(map(inside, known)))]
-
-
-def by_device(sets):
-    pools = {}
-    for row in times(sets):
-        pools.setdefault(row["device"], []).append(row)
-    rows = [[device, len(r), percent(mean(abs(error(x)) for x in r)), percent(mean(map(accuracy, r))), percent(mean(error(x) for x in r)),
-             sum(inside(x) for x in r if x["interval"][0] is not None), sum(x["interval"][0] is not None for x in r)]
-            for device, r in sorted(pools.items())]
-    return "## By device\n\nTimes and throughputs of all sets together.\n\n" + table(
-        ["device", "rows", "error %", "accuracy %", "bias %", "in interval", "of"], rows)
 
 
 def inside(row):
@@ -315,7 +287,7 @@ def six_models(sets, program):
             "rows of the model remain if there are any (`by_row` in `data/results/left-out-styles.json`). This is easier, and closer to the paper's "
             "method.\n\n" + table(heads, body(of_row)) + f"\n{means(of_row)}. **{versus_paper(mean(map(of_row, every)))}**\n\n"
             f"**Every row in the fit**: {means(of_fit)}. This is no prediction: it shows how well the execution models can describe "
-            "results that they were fitted to. [papers.md](papers.md) lists where sources contradict each other.\n")
+            "results that they were fitted to. [papers.md](dev/papers.md) lists where sources contradict each other.\n")
 
 
 def versus_paper(share):
@@ -343,66 +315,8 @@ def several(sets):
     every, six = percent(mean(map(accuracy, rows))), [row for row in rows if of_paper(row)]
     return (text + f"The others: {every} % accuracy over {len(rows)} rows (the paper: 90.4 % over nine or twelve speed-ups of U-Net that it plots: the text says four accelerators, the caption three). "
             f"The six models on machines of the four vendors, as counted above for one device: {percent(mean(map(accuracy, six)))} % over {len(six)} rows. "
-            "Over the measured throughput of one device, as the paper has it, and by other definitions: docs/papers.md.\n\n" +
+            "Over the measured throughput of one device, as the paper has it, and by other definitions: docs/dev/papers.md.\n\n" +
             table(["metric", "rows", "refused", "error %", "accuracy %", "bias %"], table_rows))
-
-
-def weak(sets):
-    rows = [(abs(error(row)), one["set"], row) for one in filter(of_time, sets) for row in one["rows"]
-            if judged(row) and error(row) is not None and row["unit"] not in ("pairs", "")]
-    rows.sort(key=lambda item: -item[0])
-    return "## Weak spots\n\nThe thirty rows with the largest errors.\n\n" + table(
-        ["set", "where", "model", "device", "measured", "predicted", "error %"],
-        [[name, row["where"], short(row["model"]), row["device"], f"{figure(row['measured'])} {row['unit']}", "refused" if row["refused"] else figure(row["predicted"]),
-          percent(error(row))] for _, name, row in rows[:30]])
-
-
-def reasons(sets):
-    counts = {}
-    for one in sets:
-        for row in one["rows"]:
-            if row["reason"]:
-                counts.setdefault(row["reason"], []).append(one["set"])
-    rows = [[reason, len(names), ", ".join(sorted(set(names)))] for reason, names in sorted(counts.items(), key=lambda i: -len(i[1]))]
-    return "## Not predicted\n\nRefusals of runs that a source describes, and runs that no source describes well enough.\n\n" + table(["reason", "rows", "sets"], rows) + excluded()
-
-
-def excluded():
-    """Rows that a fit excluded only after their error was known."""
-    rows = [row for row in json.loads(fit_styles.ROWS.read_text())["rows"] if "excluded_after" in row]
-    return ("\n### Excluded after their error was known\n\nThese rows are in no fit. They were excluded only after somebody had seen how far off they were.\n\n" +
-            table(["model", "device", "reason", "what was known"], [[short(row["model"]), row["device"], row["left_out"], row["excluded_after"]] for row in rows]))
-
-
-def off(row, counts):
-    """Errors of each predictor in per cent, or factors for batch sizes."""
-    if counts:
-        return [figure(value and value / row["measured"]) for value in (row["predicted"], *row["baselines"].values())]
-    says_none = row["error"] is None and row["unit"] in ("pairs", "")
-    return [percent(row["error"])] + [percent(None if value is None or says_none else value / row["measured"] - 1)
-                                      for value in row["baselines"].values()]
-
-
-def one_set(one):
-    names = [s["predictor"] for s in one["summaries"]]
-    text = f"### {one['set']}\n\n{one['title']}. Source: {one['source']}.\n\n"
-    counts = of_counts(one)
-    if counts:
-        text += table(["predictor", "rows", "equal", "within ×2", "median factor", "error %"],
-                      [[s["predictor"], s["n"], s["equal"], s["within_two"], factor(s), percent(s["mape"])] for s in one["summaries"]]) + "\n"
-    else:
-        text += table(["predictor", "rows", "error %", "accuracy %", "bias %", "p90 %", "worst %"],
-                      [[s["predictor"], s["n"], *(percent(s[k]) for k in ("mape", "accuracy", "bias", "p90", "worst"))]
-                       for s in one["summaries"]]) + "\n"
-    text += "".join(f"- {note}\n" for note in one["notes"]) + ("\n" if one["notes"] else "")
-    rows = []
-    for row in one["rows"]:
-        seen = row["evidence"] + (", refused" if row["refused"] else "") + (", in" if inside(row) else ", out" if row["interval"][0] is not None else "")
-        rows.append([row["where"], short(row["model"]), f"{row['devices']} {row['device']}" if row["devices"] > 1 else row["device"],
-                     row["setting"], f"{figure(row['measured'])} {row['unit']}", figure(row["predicted"]), *off(row, counts), seen,
-                     row["reason"] or ""])
-    body = table(["where", "model", "device", "run", "measured", "predicted", *(f"{n} {'/ measured' if counts else '%'}" for n in names), "evidence", "why not"], rows)
-    return text + f"<details><summary>{len(rows)} rows</summary>\n\n{body}\n</details>\n"
 
 
 def left_out(program):
@@ -415,24 +329,21 @@ def left_out(program):
     for without, usual in zip(*answers):
         if without["predicted"] is not None and usual["predicted"] is not None and without["error"] is not None:
             by_device.setdefault(without["device"], []).append((without, usual))
-    way, rows, by_way = ways(), [], {}
+    way, by_way, counts = ways(), {}, collections.Counter()
     for device, pairs in sorted(by_device.items()):
         name = way.get(device, "kernels of another GPU" if device.split("-")[0] in ("nvidia", "amd") else "its own benchmarks")
         by_way.setdefault(name, []).extend(pairs)
-        rows.append([device, name, *first_sight(pairs)])
+        counts[name] += 1
     heads = ["rows", "error %, left out", "median %", "bias %", "in 90 %", "interval, median", "error %, with its results"]
-    return ("## Each device left out\n\n`centimani validate --leave-device-out`: every device predicted as if it had no results of its own. GPUs have no "
-            "corrections, fitted operator models and surfaces. Machines other than GPUs take their parameters from other devices of their maker, "
-            "from other makers' devices of the same execution model, or from first guesses, and their interval from the errors that the "
-            "same way makes on other devices (`tools/fit_left_out.py`). The interval column is the median factor from the prediction to either end. "
-            "The last column is the error of the usual prediction on the same rows. 400 end-to-end rows of other devices and sources that are in no "
-            "set are in [results/transfer.md](results/transfer.md#public-rows-with-their-device-left-out).\n\n"
-            + table(["device", "predicted from", *heads], rows) + "\n"
-            + table(["predicted from", *heads], [[name, *first_sight(pairs)] for name, pairs in sorted(by_way.items())]))
+    return ("## Each device left out\n\n`centimani validate --leave-device-out` prints every device predicted as if it had no results of its own. GPUs have no "
+            "corrections, fitted operator models and surfaces. Other machines take their parameters from the words in the first column, and their interval "
+            "from the errors that the same way makes on other devices (`tools/fit_left_out.py`). 400 public rows that are in no set are in "
+            "[results/transfer.md](results/transfer.md).\n\n"
+            + table(["predicted from", "devices", *heads], [[name, counts[name], *first_sight(pairs)] for name, pairs in sorted(by_way.items())]))
 
 
 def ways():
-    """Where a device takes its parameters from without its own results: {device: words}."""
+    """The source of a device's parameters without its own results: {device: words}."""
     families = json.loads(fit_styles.LEFT_OUT.read_text())["families"].values()
     return {device: block["error"]["note"].split(";")[0].removeprefix("from ")
             for family in families for device, block in family.get("without_device", {}).items()}
@@ -449,9 +360,27 @@ def first_sight(pairs):
             percent(mean(abs(u["error"]) for _, u in pairs))]
 
 
+def weak(sets):
+    rows = [(abs(error(row)), one["set"], row) for one in filter(of_time, sets) for row in one["rows"]
+            if judged(row) and error(row) is not None and row["unit"] not in ("pairs", "")]
+    rows.sort(key=lambda item: -item[0])
+    return "## Worst rows\n\n" + table(
+        ["set", "model", "device", "measured", "predicted", "error %"],
+        [[name, short(row["model"]), row["device"], f"{figure(row['measured'])} {row['unit']}", "refused" if row["refused"] else figure(row["predicted"]),
+          percent(error(row))] for _, name, row in rows[:15]])
+
+
+def not_predicted(sets):
+    missing = sum(row["reason"] is not None and not row["refused"] for one in sets for row in one["rows"])
+    excluded = sum("excluded_after" in row for row in json.loads(fit_styles.ROWS.read_text())["rows"])
+    return (f"## Not predicted\n\n{missing} rows: runs that no source describes well enough, and runs that the program does not model. `centimani validate "
+            f"--set NAME` prints the reasons. {excluded} rows of `data/results/calibration-styles.json` were excluded from every fit only after somebody "
+            "had seen how far off they were (`excluded_after`).\n")
+
+
 def page(sets, program):
-    parts = [HEAD, classes(sets), left_out(program), scoreboard(sets), beside(sets), decisions(sets), not_met(sets), memory(sets), six_models(sets, program), several(sets), by_device(sets), weak(sets), reasons(sets),
-             "## Every set\n", *map(one_set, sets)]
+    parts = [HEAD, classes(sets), scoreboard(sets), left_out(program), baselines(sets), decisions(sets), six_models(sets, program), several(sets),
+             weak(sets), not_predicted(sets)]
     return "\n".join(parts)
 
 
@@ -475,17 +404,11 @@ def sets_of(program):
     return json.loads(done.stdout)["sets"]
 
 
-def section_main(usage, section, begin, end):
-    """The main function of a tool that prints `section(program)`, or writes it between two markers of a page."""
-    if len(sys.argv) not in (2, 3):
+def section_main(usage, section):
+    """The main function of a tool that prints `section(program)`."""
+    if len(sys.argv) != 2:
         sys.exit(usage)
-    text = section(sys.argv[1])
-    if len(sys.argv) == 2:
-        print(text)
-        return
-    path = pathlib.Path(sys.argv[2])
-    before, rest = path.read_text(encoding="utf-8").split(begin)
-    path.write_text(f"{before}{begin}\n\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    print(section(sys.argv[1]))
 
 
 def main():

@@ -8,6 +8,8 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py scales OUT.c calls.def scales.json       scales of the interpolation, in the order of calls.def
        embed.py trends OUT.c calls.def trends.json       networks of the trends, in the order of calls.def
        embed.py rules OUT.c factors.tsv workspaces.tsv   numbers of the model as members of structs
+       embed.py laws OUT.c calls.def kernel_laws.tsv     laws of kernel times, their expressions as functions
+       embed.py releases OUT.c features.def releases.tsv   which release brought a feature
        embed.py defaults OUT.c class-defaults.tsv        members of profiles that the class decides
        embed.py tables OUT.c FILE.tsv...                 tables that are read at run time, because users may replace them
        embed.py web OUT.c FILE...                        files of the web pages, index.html as one document; chart.min.js becomes chart.js
@@ -392,6 +394,35 @@ def members(rows):
     return ", ".join(f".{row['rule']} = {float(row['value'])!r}" for row in rows)
 
 
+def version_key(row):
+    return row["component"], [int(part) for part in row["version"].split(".")]
+
+
+def releases(path, features):
+    """Rows of the table of releases, sorted by component and version, as initializers."""
+    known = re.findall(r'^FEATURE\((\w+), +"([\w-]+)"\)', open(features, encoding="utf-8").read(), re.M)
+    ids, rows = {name: member for member, name in known}, []
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if line.startswith("#"):
+                continue
+            row = dict(zip(["component", "version", "date", "feature", "source"], line.rstrip("\n").split("\t")))
+            if len(row) != 5 or row["feature"] not in ids or not re.fullmatch(r"20\d\d-[01]\d", row["date"]):
+                sys.exit(f"{path}:{number}: expected component, version, date (2024-07), a feature of {features}, source")
+            rows.append(row)
+    if sorted(ids) != sorted(row["feature"] for row in rows):
+        sys.exit(f"{path}: one row for each feature of {features}")
+    return "".join(f"    {{{c_string(r['component'])}, {c_string(r['version'])}, {c_string(r['date'])}, "
+                   f"CM__FEATURE_{ids[r['feature']]}}},\n" for r in sorted(rows, key=version_key)), len(rows)
+
+
+def embed_releases(out_path, features, path):
+    rows, count = releases(path, features)
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"graph/releases.h\"\n\n"
+                  f"const cm__release cm__releases[] = {{\n{rows}}};\nconst int32_t cm__n_releases = {count};\n")
+
+
 def embed_rules(out_path, factors, workspaces):
     versions = {}
     for row in rule_rows(workspaces, ["library", "version", "rule", "value", "kind", "source"]):
@@ -403,6 +434,42 @@ def embed_rules(out_path, factors, workspaces):
                   "const cm__cudnn_rules cm__cudnn_versions[] = {\n")
         out.writelines(f"    {{.version = {c_string(version)}, {members(rows)}}},\n" for version, rows in versions.items())
         out.write("};\n")
+
+
+LAWS = ["rule", "op", "pass", "variant", "dtype", "role", "form", "work", "steps", "value", "kind", "source"]
+LAW_ROLES, LAW_FORMS = ["replace", "cap", "floor"], ["blocks", "serial", "loops"]
+LAW_WORDS = {"ceil", "floor", "log2", "exp2", "fmin", "fmax", "fmod", "element", "cache"}
+
+
+def law_function(out, path, row, number, sizes, column):
+    """Write the function of an expression over the sizes of a call; return its name."""
+    if row[column] == "-":
+        return "NULL"
+    unknown = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", row[column])) - set(sizes) - LAW_WORDS
+    if unknown or not re.fullmatch(r"[\w\s.+*/()<>=!&|?:,-]+", row[column]):
+        sys.exit(f"{path}: {row['rule']}: {column}: unknown in an expression: {', '.join(unknown) or row[column]}")
+    text = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda m: f"s[{sizes.index(m[0])}]" if m[0] in sizes else m[0], row[column])
+    out.write(f"static double {column}_{number}(const double *s, double element, double cache)\n"
+              f"{{\n    (void)element, (void)cache;\n    return {text};\n}}\n\n")
+    return f"{column}_{number}"
+
+
+def embed_laws(out_path, calls_path, path):
+    calls, texts, first = call_sizes(calls_path), [], [0]
+    rows = [{**row, "op": op} for row in rule_rows(path, LAWS) for op in row["op"].split(",")]
+    if not {row["op"] for row in rows} <= set(calls) or not {row["role"] for row in rows} <= set(LAW_ROLES) \
+            or not {row["form"] for row in rows} <= set(LAW_FORMS) or not {row["pass"] for row in rows} <= {*PASSES, "*"}:
+        sys.exit(f"{path}: an unknown call, pass, role or form")
+    with open(out_path, "w", encoding="utf-8") as out:
+        out.write("/* Made by tools/embed.py from data/kernel_laws.tsv; do not edit. */\n#include <math.h>\n#include \"model/time/laws.h\"\n\n")
+        for call, sizes in calls.items():
+            for row in sorted((r for r in rows if r["op"] == call), key=lambda r: LAW_ROLES.index(r["role"])):
+                work, steps = (law_function(out, path, row, len(texts), sizes, column) for column in ("work", "steps"))
+                pass_ = -1 if row["pass"] == "*" else PASSES.index(row["pass"])
+                texts.append(f"    {{{c_string(row['rule'])}, {pass_}, CM__LAW_{row['role'].upper()}, {c_string(row['variant'])}, "
+                             f"{c_string(row['dtype'])}, &cm__law_{row['form']}, {work}, {steps}, {float(row['value'])!r}}},\n")
+            first.append(len(texts))
+        out.write(f"const cm__law cm__laws[] = {{\n{''.join(texts)}}};\n\nconst int16_t cm__first_laws[] = {{{', '.join(map(str, first))}}};\n")
 
 
 def embed_defaults(out_path, path):
@@ -418,8 +485,9 @@ def embed_tables(out_path, paths):
         out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"device/price_list.h\"\n#include \"job/tables.h\"\n\n")
         for path in paths:
             with open(path, "rb") as file:
-                out.write(f"const char cm__table_{os.path.basename(path)[:-len('.tsv')]}[] = {{\n"
-                          + "\n".join(byte_rows(file.read())) + "\n    0};\n")
+                rows = b"".join(line for line in file if not line.startswith(b"#"))
+            out.write(f"const char cm__table_{os.path.basename(path)[:-len('.tsv')]}[] = {{\n"
+                      + "\n".join(byte_rows(rows)) + "\n    0};\n")
 
 
 TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=utf-8",
@@ -492,6 +560,8 @@ def main():
                 "scales": lambda out, *rest: embed_scales(out, *rest),
                 "trends": lambda out, *rest: embed_trends(out, *rest),
                 "rules": lambda out, *rest: embed_rules(out, *rest),
+                "laws": lambda out, *rest: embed_laws(out, *rest),
+                "releases": lambda out, *rest: embed_releases(out, *rest),
                 "defaults": lambda out, *rest: embed_defaults(out, rest[0]),
                 "tables": lambda out, *rest: embed_tables(out, rest),
                 "web": lambda out, *rest: embed_web(out, rest),

@@ -8,7 +8,7 @@
 The benchmark of PyTorch times chains of tiny operators on an idle device; data/kernels/nvidia-h200.torch-eager.json has
 these times. In training steps the host takes longer, and not by the same factor for all kinds of operators. The fit
 takes two sets of host-bound steps: rows of data/results/h200-steps.json, and networks at first sight, whose numbers of
-operators are in docs/results/first-sight/host-bound.tsv. Each kind of operator has a factor of its benchmark times, the
+operators are in kernels/host-bound.tsv of evidence/. Each kind of operator has a factor of its benchmark times, the
 same in forward and backward, because training steps have as many of one as of the other. The factors are the least
 squares of relative errors of
 
@@ -29,12 +29,14 @@ import statistics
 import subprocess
 import tempfile
 
+import evidence
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "data/results/h200-steps.json"
 TIMES = ROOT / "data/kernels/nvidia-h200.torch-eager.json"
-SEEN = ROOT / "docs/results/first-sight/host-bound.tsv"
+SEEN = "kernels/host-bound.tsv"  # of evidence/
 PARTS = ROOT / "tests/validation/steps.csv"
-COMPILED = "docs/results/first-sight/measured-compiled-*.tsv"
+COMPILED = "compiled-*"  # archives
 GAPS = {"default": "gap", "reduce-overhead": "graph-gap"}  # by mode of torch.compile
 AHEAD = 0.7         # part of a step in which the host of a device-bound step has queued its kernels
 PROFILE = ROOT / "data/devices/nvidia-h200.json"
@@ -95,7 +97,7 @@ def named_steps(program, times):
 
 def seen_steps():
     """The same of networks at first sight."""
-    with SEEN.open(encoding="utf-8") as file:
+    with evidence.opened(SEEN) as file:
         rows = list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
     return [(row["case"], float(row["step_s"]),
              {**{k: int(v) for k, v in row.items() if "-op:" in k}, f"update-op:{row['optimizer']}": int(row["tensors"]),
@@ -177,8 +179,8 @@ def gap(program):
 def compiled_gaps():
     """The same for compiled steps: by name, (time, number of steps)."""
     found = {what: [] for what in GAPS.values()}
-    for path in sorted(ROOT.glob(COMPILED)):
-        with path.open(encoding="utf-8") as lines:
+    for name in evidence.names(COMPILED):
+        with evidence.opened(name + "/measured.tsv") as lines:
             for row in csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"):
                 step, kernels, queued = (float(row[name]) for name in ("step_s", "union_s", "queued_s"))
                 if row["mode"] in GAPS and queued < AHEAD * step:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fit_power.py PROGRAM POWER.csv.gz MODELS
 
-Fits the numbers of `power` in a GPU's profile (docs/time.md, The clock) to average powers and epoch times of training
+Fits the numbers of `power` in a GPU's profile (docs/dev/time.md, The clock) to average powers and epoch times of training
 under several power limits, as Zeus publishes them: columns device, model, dataset, batch_per_device, power_limit_W,
 avg_power_W_per_device, time_per_epoch_s, samples_per_s. MODELS is a folder with shufflenetv2.onnx, the network for
 images of CIFAR-100.

@@ -9,7 +9,7 @@
  *
  * Each round changes one parameter after the other by a factor and keeps what raises the likelihood; after a round
  * without a change the factor becomes its square root. A scale whose feature is the same in all rows keeps its value.
- * Of large tables only every nth row is left out, so that about ROWS are predicted; all rows are neighbours.
+ * In large tables only every nth row is left out, so that about ROWS are predicted; all rows are neighbours.
  */
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 TABLES is a folder with ops_amd_conv.csv.gz, ops_amd_gemm.csv.gz, ops_xla_gemm.csv.gz, ops_ceilings.csv.gz and
 gemm_eff_amd.csv.gz. Writes the fitted networks, never the tables, into profiles under data/devices. A surface is a
-small neural network for log(time / roofline), docs/fitting.md; src/model/time/surfaces.c computes the same features.
+small neural network for log(time / roofline), docs/dev/fitting.md; src/model/time/surfaces.c computes the same features.
 Errors are of rows left out: five folds by shape, so that all passes and types of a shape are in one fold.
 """
 import argparse

@@ -4,7 +4,7 @@
 
 usage: tools/fit_transposed.py TIMES.csv[.gz] DEVICE
 
-TIMES.csv has the columns of `centimani fit` (docs/fitting.md): device, op, pass, d0 to d3 (batch, M, N, K), latency_ms. A
+TIMES.csv has the columns of `centimani fit` (docs/dev/fitting.md): device, op, pass, d0 to d3 (batch, M, N, K), latency_ms. A
 layer's forward product M x N x K has the weight gradient N x K x M: the same work, with a transposed left operand. The
 factor is the geometric mean of the ratios of their times. data/factors.tsv has it as transposed_product, from SimuMax's
 efficiencies on A100-PCIE-80GB.

@@ -61,7 +61,7 @@ def fitted(inputs, values, seed, hidden, batch, passes, rate):
         loss.backward()
         optimizer.step()
         schedule.step()
-    with torch.no_grad():  # the first layer takes inputs as they are
+    with torch.no_grad():  # the first layer takes inputs unscaled
         network[0].weight /= deviation
         network[0].bias -= network[0].weight @ mean
     return network

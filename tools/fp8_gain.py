@@ -6,7 +6,7 @@
     fp8_gain.py predict PROGRAM FOLDER         device seconds of forward and backward in bf16 and fp8, eager and compiled
     fp8_gain.py compare PREDICTED.tsv FOUND.json
 
-FOUND.json is written by `measure_runtime.py --parts blocks`. The program has one recipe for fp8: a scale per tensor, which
+Both are files or members of evidence/ (fp8-blocks/predicted-b.tsv, fp8-blocks/measured-b.json). FOUND.json is written by `measure_runtime.py --parts blocks`. The program has one recipe for fp8: a scale per tensor, which
 Transformer Engine calls current scaling and torchao tensorwise. Gains of other recipes are listed beside its prediction.
 """
 import csv
@@ -14,6 +14,8 @@ import json
 import pathlib
 import subprocess
 import sys
+
+import evidence
 
 WIDTHS, TOKENS = (1024, 2048, 4096, 8192), (4, 2048)
 APPENDED = ("2.", "sum")  # operators of the last product and of the loss, which measured blocks do not have
@@ -49,9 +51,9 @@ def predict(program, folder):
 
 
 def compare(predicted, found):
-    measured = {(row["width"], int(row["compiled"]), row["recipe"]): row for row in json.loads(pathlib.Path(found).read_text())["blocks"]
+    measured = {(row["width"], int(row["compiled"]), row["recipe"]): row for row in json.loads(evidence.opened(found).read())["blocks"]
                 if "error" not in row}
-    with open(predicted, encoding="utf-8") as lines:
+    with evidence.opened(predicted) as lines:
         rows = list(csv.DictReader(lines, delimiter="\t"))
     for row in rows:
         size = int(row["width"]), int(row["compiled"])

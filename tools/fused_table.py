@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """fused_table.py - a kernel table of what torch.compile generates, from measured steps and benchmarks.
 
-    python3 tools/fused_table.py STEPS.jsonl[.xz]... --kernels KERNELS.jsonl [--only TABLE,...] -o data/kernels/nvidia-h200.torch-compile.json
+    python3 tools/fused_table.py STEPS... --kernels KERNELS.jsonl [--only TABLE,...] -o data/kernels/nvidia-h200.torch-compile.json
 
 STEPS.jsonl is written by tools/first_sight/compiled.py, KERNELS.jsonl by 'python -m centimani bench --suite compiled'.
 A generated kernel moves bytes: what it reads from outside and what it writes for others. Kernels are sorted into bins of
@@ -11,11 +11,10 @@ does. Tables: fused (no reduction), row_sum (rows of at most 1,024 numbers, whic
 long_row_sum (longer ones), strided_row_sum (neighbours in a row of an operand lie apart in memory), column_sum (many rows are added), plain_column_sum (and nothing is computed before),
 partial_sums and many_sums (the sums of its blocks are added
 up; many: of few columns). With --only the other tables of the output file stay as they are. Pools and writes
-by index are omitted: they read elements several times, or wait for each other (src/model/dispatch/traffic.c).
+by index are omitted: they read elements several times, or wait for each other (src/model/inductor/traffic.c).
 """
 import argparse
 import json
-import lzma
 import math
 import pathlib
 import statistics
@@ -28,7 +27,7 @@ DIMS = ["outer", "inner"]
 FEWEST = 3  # kernels of a bin
 FACTORS = {line.split("\t")[0]: line.split("\t")[1] for line in
            (pathlib.Path(__file__).parent.parent / "data" / "factors.tsv").read_text().splitlines() if "\t" in line}
-# Of the second kernel of a sum over columns (src/model/dispatch/compiled.c): rows that a block adds up, columns below
+# For the second kernel of a sum over columns (src/model/inductor/compiled.c): rows that a block adds up, columns below
 # which there may be more sums than fit on the chip.
 ROWS_OF_BLOCK, FEW_COLUMNS = int(FACTORS["rows_of_block"]), int(FACTORS["many_sums_columns"])
 # Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
@@ -41,7 +40,7 @@ FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
 
 
 def lines_of(path):
-    with lzma.open(path, "rt") if path.endswith(".xz") else open(path) as file:
+    with evidence.opened(path) as file:
         yield from file
 
 
@@ -83,7 +82,7 @@ def table_of(record):
 
 
 def counted(operand):
-    """Bytes of an operand, and the accesses to its numbers as bytes; those of fp32 numbers count as they are."""
+    """Bytes of an operand, and the accesses to its numbers as bytes; those of fp32 numbers count fully."""
     dtype, moved, _ = operand
     return moved * (1 + ACCESS / generated.SIZES.get(dtype, 4)) / (1 + ACCESS / 4)
 

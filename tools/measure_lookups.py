@@ -6,12 +6,14 @@ Measures the cases that `centimani lookups` distinguishes: grids, 32 and 64 bits
 energy, sums in registers or in memory, and the materials of XSBench's large reactor. The kernels are compiled by PyTorch
 (torch.cuda._compile_kernel, 2.9 or later); one thread makes one look-up, 256 threads a block. Sorting is not timed.
 
-    tools/measure_lookups.py --compare docs/results/lookups.tsv BUILD/centimani nvidia-h200     predictions beside results
+    tools/measure_lookups.py --compare kernels/lookups.tsv BUILD/centimani nvidia-h200     predictions beside results
 """
 import json
 import math
 import subprocess
 import sys
+
+import evidence
 
 COLUMNS = ["grid", "bits", "sorted", "sums", "visited", "nuclides", "points", "lookups", "lookups_s"]
 PARTS = (.140, .052, .275, .134, .154, .064, .066, .055, .008, .015, .025, .013)  # of XSBench's 12 materials
@@ -134,7 +136,7 @@ def predicted(program, device, case):
 
 def compare(path, program, device):
     errors, inside = [], 0
-    with open(path, encoding="utf-8") as lines:
+    with evidence.opened(path) as lines:
         for line in lines:
             if line.startswith("#"):
                 continue

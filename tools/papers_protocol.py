@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""papers_protocol.py - BUILD/centimani [docs/papers.md]: accuracy under the protocol of Xie et al. 2024 and of others.
+"""papers_protocol.py - BUILD/centimani: accuracy under the protocol of Xie et al. 2024 and of others.
 
-Prints the tables, or writes them between the markers of the page. The paper benchmarks operators on the machine and
+Prints the tables. The paper benchmarks operators on the machine and
 then predicts whole steps of six networks on it; its figures of several devices are over the measured throughput of one.
 """
 import math
 
 import accuracy
 
-BEGIN, END = "<!-- made by tools/papers_protocol.py -->", "<!-- end of protocols -->"
 SPEEDS = ("throughput_samples_s", "throughput_tokens_s")
 SETTINGS = ("model", "device", "seq", "precision", "recompute", "attention")
 
@@ -40,7 +39,7 @@ def h200_table(sets):
 
 
 def other_runs_known(rows):
-    """Errors if the other rows of a network on the same machine give a factor; rows without others stay as they are."""
+    """Errors if the other rows of a network on the same machine give a factor; rows without others do not change."""
     cells, errors = {}, []
     for row in rows:
         cells.setdefault((row["device"], accuracy.cell_of(row)), []).append(row)
@@ -146,4 +145,4 @@ def page(program):
 
 
 if __name__ == "__main__":
-    accuracy.section_main(__doc__, page, BEGIN, END)
+    accuracy.section_main(__doc__, page)

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""papers_rows.py - BUILD/centimani [docs/papers.md]: where the two headline figures lose their points.
+"""papers_rows.py - BUILD/centimani: where the two headline figures lose their points.
 
-Joins the errors of `centimani validate` with the causes in docs/results/papers-rows.tsv and prints the tables, or
-writes them between the markers of the page. Fails if a judged row that is more than 10 % off has no cause.
-docs/results/papers-contradictions.tsv has groups of rows that no model can meet together. A model predicts p times a
+Joins the errors of `centimani validate` with the causes in data/papers/rows.tsv and prints the tables. Fails if a judged row that is more than 10 % off has no cause.
+data/papers/contradictions.tsv has groups of rows that no model can meet together. A model predicts p times a
 factor for each of them; the sum of their errors is least with p at one of the rows, which gives the most that any model
-can reach. docs/results/papers-repeats.tsv has runs that were published more than once: what a model cannot know without
+can reach. data/papers/repeats.tsv has runs that were published more than once: what a model cannot know without
 the laboratory, the framework and the release.
 """
 import pathlib
@@ -15,10 +14,9 @@ import sys
 import accuracy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CAUSES = ROOT / "docs/results/papers-rows.tsv"
-CONTRADICTIONS = ROOT / "docs/results/papers-contradictions.tsv"
-REPEATS = ROOT / "docs/results/papers-repeats.tsv"
-BEGIN, END = "<!-- made by tools/papers_rows.py -->", "<!-- end -->"
+CAUSES = ROOT / "data/papers/rows.tsv"
+CONTRADICTIONS = ROOT / "data/papers/contradictions.tsv"
+REPEATS = ROOT / "data/papers/repeats.tsv"
 FAR = 0.10   # rows that need a cause
 SHOWN = 0.05  # rows of the tables
 CLASSES = ("ours", "contradicts", "not stated", "unknown")
@@ -159,4 +157,4 @@ def page(program):
 
 
 if __name__ == "__main__":
-    accuracy.section_main(__doc__, page, BEGIN, END)
+    accuracy.section_main(__doc__, page)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""papers_unstated.py - BUILD/centimani [docs/papers.md]: what a right model can expect where sources omit settings.
+"""papers_unstated.py - BUILD/centimani: what a right model can expect where sources omit settings.
 
-docs/results/papers-unstated.tsv has the judged rows of the papers' machines whose source does not state a setting,
+data/papers/unstated.tsv has the judged rows of the papers' machines whose source does not state a setting,
 and the values that are published for it. Every row is predicted with every value. A model that is right for each of
 them but does not know which one ran must give one number; if all values are equally likely, its expected error is
 least with that number at one of the predictions. Rows that contradict each other have the least errors of
@@ -20,8 +20,7 @@ import accuracy
 import papers_rows
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-UNSTATED = ROOT / "docs/results/papers-unstated.tsv"
-BEGIN, END = "<!-- made by tools/papers_unstated.py -->", "<!-- end of bounds -->"
+UNSTATED = ROOT / "data/papers/unstated.tsv"
 PARTS = {"Single devices": accuracy.rows_of_six, "Several devices": accuracy.rows_of_several}
 
 
@@ -157,4 +156,4 @@ def page(program):
 
 
 if __name__ == "__main__":
-    accuracy.section_main(__doc__, page, BEGIN, END)
+    accuracy.section_main(__doc__, page)

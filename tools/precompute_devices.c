@@ -58,7 +58,7 @@ void written_free(written *w)
     cm__ctx_free(w->ctx);
 }
 
-/* Where a text is. Equal texts are stored once. */
+/* The place of a text. Equal texts are stored once. */
 static int32_t place_of(written *w, const char *text)
 {
     list   *l = &w->lists[LIST_texts];

@@ -15,18 +15,18 @@ HIDDEN = {"--json", "--csv", "--html", "--help", "-h", "-o", "--device"}
 # Kinds of values in options.def; all others are texts.
 TYPES = {
     "flag": "bool", "graphs": "bool", "no_fuse": "bool",
-    "whole_number": "int", "count": "int", "workers": "int", "year": "int", "zero": "int",
+    "whole_number": "int", "count": "int", "workers": "int", "zero": "int",
     "batch": "Union[int, str]", "amount": "Union[float, str]", "sparsity": "Union[float, str]",
     "compress": "Union[float, str]", "real": "float", "duration": "Union[float, str]",
     "counts": "Sequence[int]", "candidates": "Sequence[int]", "switch": "Union[bool, str]",
-    "dimension": "Mapping[str, int]", "price": "Mapping[str, float]", "lora": "Union[str, Mapping[str, Any]]", "tokens_per_sample": "Union[float, str]",
+    "dimension": "Mapping[str, int]", "price": "Mapping[str, float]", "lora": "Union[str, Mapping[str, Any]]", "software": "Union[int, str]", "tokens_per_sample": "Union[float, str]",
     "offload": "Union[str, Sequence[str]]",
 }
 TEXT_LISTS = {"--devices", "--freeze", "--where"}
 # Command, its mask in cli.h, operands, type of the answer.
 COMMANDS = (
     ("graph", "FOR_GRAPH", "model: Model", "Graph"),
-    ("predict", "FOR_PREDICT", "model: Model, *devices: str", "Table[Prediction]"),
+    ("predict", "FOR_PREDICT | FOR_GATES", "model: Model, *devices: str", "Table[Prediction]"),
     ("memory", "FOR_MEMORY", "model: Model, *devices: str", "Table[Memory]"),
     ("fits", "FOR_FITS", "model: Model, device: str", "Fit"),
     ("batch", "FOR_BATCH", "model: Model, device: str", "Batch"),
@@ -111,7 +111,7 @@ def make(root):
     for command, mask, operands, result in COMMANDS:
         options, seen = [], set(HIDDEN)
         for row in table:
-            if row[2] & bits[mask] and row[0] not in seen and row[3]:
+            if row[2] & eval(mask, {}, dict(bits)) and row[0] not in seen and row[3]:
                 seen.add(row[0])
                 options.append(row)
         parts.append(function(command, operands, result, options, summary_of(main, command)))

@@ -5,7 +5,7 @@
  * transfer_calls FROM [TO] reads lines of tab-separated fields: call, time on the device FROM in seconds, number of
  * kernels, and the factors of cores, clock, memory bandwidth and cache bandwidth by which the device TO (default: FROM)
  * is reduced. For each line it prints the roofline time on the reduced device, the roofline time on FROM, and the
- * transferred time. tools/throttle_check.py and tools/fit_transfer.py build and run it.
+ * transferred time. tools/fit_transfer.py and throttle_check.py of evidence/studies.tar.xz build and run it.
  */
 #include <stdio.h>
 #include <string.h>

@@ -16,7 +16,7 @@ const Candidates = (() => {
   const modelName = rank =>
     rank.model.startsWith('./') ? rank.model.slice(2) : rank.model.length > 40 ? 'the ' + rank.model.split(':')[0] + ' model' : rank.model;
 
-  // What exceeds a limit, and could be chosen if the limit were higher.
+  // Candidates that exceed a limit, and could be chosen if it were higher.
   const beyondLimits = rank => rank.ranking.filter(e => e.state === 'excluded' && isKnown(Format.seconds(e)));
   const isTooLarge = rank => !beyondLimits(rank).length && rank.ranking.some(e => e.state === 'does-not-fit');
   // Why there is no answer.

@@ -22,7 +22,7 @@ const First = (() => {
     // A question that the page refuses; ask() is not called for it.
   }
 
-  // What the server wrote into the page.
+  // The answer that the server wrote into the page.
   function written() {
     const json = document.getElementById('first')?.textContent,
       found = json && JSON.parse(json);

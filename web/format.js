@@ -93,12 +93,12 @@ const Format = (() => {
       .filter(Boolean)
       .join(' at ');
   }
-  // Of a facility: "prod, 2 jobs in a row, 57.1 node-hours".
+  // For a facility: "prod, 2 jobs in a row, 57.1 node-hours".
   const queue = e =>
     !e.queue ? '' : [e.queue, e.jobs_in_a_row > 1 ? e.jobs_in_a_row + ' jobs in a row' : 'one job', isKnown(e.charge) ? short(e.charge, e.charge_unit) : '', e.queue_note || '']
       .filter(Boolean)
       .join(', ');
-  // Of instances that may be interrupted: "0.8 % of the time, a checkpoint every 35 min".
+  // For instances that may be interrupted: "0.8 % of the time, a checkpoint every 35 min".
   const interruptions = e =>
     e.interruption_overhead > 0 ? percent(e.interruption_overhead) + ' of the time' + (e.checkpoint_interval_s > 0 ? `, a checkpoint every ${duration(e.checkpoint_interval_s)}` : '') : '';
   const samePlace = (a, b) =>

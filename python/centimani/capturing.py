@@ -409,7 +409,7 @@ def _larger(plan: Plan, batch: int) -> Any:
 
 
 def _compiled(plan: Plan, precision: Optional[str], warnings: List[str]) -> List[Dict[str, Any]]:
-    """What torch.compile would generate; none, with a warning, where this PyTorch does not tell."""
+    """The kernels that torch.compile would generate; none, with a warning, where this PyTorch does not say."""
     from . import generated, lowering
 
     def graphs(inputs: Any) -> List[Dict[str, Any]]:

@@ -54,7 +54,7 @@ def functions_of(record: Record) -> float:
 
 
 def sizes_of(record: Record) -> Dict[str, float]:
-    """What decides the time of a kernel at one batch size: bytes moved by size of a number, and arithmetic as bytes."""
+    """Sizes that decide the time of a kernel at one batch size: bytes moved by size of a number, and arithmetic as bytes."""
     moved = {"moved1": 0, "moved2": 0, "moved4": 0, "moved8": 0}
     sums, blocks = outputs_of(record)
     if kind_of(record) == "partial_sums":  # its table has the bytes of all blocks but the first

@@ -21,7 +21,7 @@ from . import autocast, inductor
 from .inductor import Unsupported
 
 DEVICE = torch.device("cuda", 0)
-# What the compiler asks about a device: its heuristics depend on cores and generation only.
+# Properties that the compiler asks about a device: its heuristics depend on cores and generation only.
 PROPERTIES = {"name": "NVIDIA H200", "major": 9, "minor": 0, "multi_processor_count": 132, "warp_size": 32,
               "max_threads_per_multi_processor": 2048, "regs_per_multiprocessor": 65536, "max_threads_per_block": 1024,
               "total_memory": 139 << 30, "L2_cache_size": 60 << 20, "shared_memory_per_multiprocessor": 233472,

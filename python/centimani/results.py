@@ -103,6 +103,10 @@ class Memory(Shown):
     precision: str = ""
     peak_bytes: float = 0.0
     fits: Optional[bool] = None
+    verdict: str = ""  # "fits", "does not fit" or "unsure"
+    probability: Optional[float] = None
+    interval_bytes: Tuple[float, float] = (0.0, 0.0)
+    alternatives: List[Dict[str, Any]] = field(default_factory=list)
     peak_op: Optional[str] = None
     categories: Dict[str, float] = field(default_factory=dict)
     levels: List[Dict[str, Any]] = field(default_factory=list)
@@ -112,25 +116,24 @@ class Memory(Shown):
 
 @dataclass
 class Fit(Memory):
-    """Whether a step fits. True in a condition if it does, so that a test can say: assert centimani.fits(...)."""
+    """Whether a step fits. True in a condition if the verdict is "fits": assert centimani.fits(...)."""
     answer: str = ""
-    probability: float = 0.0
-    interval_bytes: Tuple[float, float] = (0.0, 0.0)
     largest_micro_batch: Optional[int] = None
     shortfall_bytes: float = 0.0
     remedies: List[Dict[str, Any]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.fits)
+        return self.verdict == "fits"
 
     def __repr__(self) -> str:
         """The reason that a failed assertion prints."""
         level = self.levels[0] if self.levels else {}
-        said = (f"{self.model}, batch {self.batch}, {self.precision}, on {self.device}: {self.answer or yes_no(self.fits)}, "
-                f"needs {bytes_text(level.get('used_bytes', self.peak_bytes))} of {bytes_text(level.get('capacity_bytes'))}, "
-                f"fits with a probability of {100 * self.probability:.0f} %")
+        said = (f"{self.model}, batch {self.batch}, {self.precision}, on {self.device}: {self.verdict}, "
+                f"needs {bytes_text(level.get('used_bytes', self.peak_bytes))} of {bytes_text(level.get('capacity_bytes'))}")
+        for one in self.alternatives or [{"name": "probability that it fits", "probability": self.probability or 0.0}]:
+            said += f"; {one['name']}: {100 * one['probability']:.0f} %"
         most = self.largest_micro_batch
-        return said + ("" if self.fits or not most else f"; largest micro-batch that fits: {most}")
+        return said + ("" if self or not most else f"; largest micro-batch that fits: {most}")
 
 
 @dataclass
@@ -150,7 +153,7 @@ class Batch(Shown):
 
 @dataclass
 class Explanation(Prediction):
-    """Where the time of a step goes."""
+    """Shares of a step's time."""
     bottleneck: str = ""
     ops: List[Dict[str, Any]] = field(default_factory=list, repr=False)
     sensitivity: List[Dict[str, Any]] = field(default_factory=list, repr=False)

@@ -27,7 +27,7 @@ LIFTED = ("aten::lift_fresh", "aten::lift_fresh_copy", "aten::lift")
 
 
 class Memory:
-    """What views of one tensor share."""
+    """Memory that views of one tensor share."""
 
     __slots__ = ("valid", "random", "given")
 
@@ -231,7 +231,7 @@ class Values:
                     value.memory.valid = False
 
     def reason(self, args: Any) -> Optional[str]:
-        """What an answer depends on besides the program, for a warning; None: nothing."""
+        """Inputs that an answer depends on besides the program, for a warning; None: nothing."""
         found = [v for v in map(self.find, _tensors(args)) if v is not None]
         for v in found:
             if v.memory.random and v.chance != 1:

@@ -33,7 +33,7 @@ static void check_dims(cm__ctx *ctx, const json_t *entry, const cm__call_kind *k
         same = name && strcmp(name, kind->sizes[i]) == 0;
     }
     if (!same)
-        cm__fail(ctx, CM_ERR_FORMAT, "'dims' must be the sizes of '%s' as docs/profiles.md lists them", kind->name);
+        cm__fail(ctx, CM_ERR_FORMAT, "'dims' must be the sizes of '%s' as docs/devices.md lists them", kind->name);
 }
 
 static void read_row(cm__ctx *ctx, const json_t *row, cm__call *call)
@@ -56,7 +56,7 @@ static void read_entry(cm__ctx *ctx, const json_t *entry, void (*take)(void *use
     cm__call      call = {0};
     const char   *op = word(ctx, entry, "op", NULL), *pass = word(ctx, entry, "pass", NULL);
     int           op_row = cm__call_find(op), pass_row = cm__pass_find(pass);
-    if (op_row < 0) cm__fail(ctx, CM_ERR_FORMAT, "no call '%s'; docs/profiles.md lists them", op);
+    if (op_row < 0) cm__fail(ctx, CM_ERR_FORMAT, "no call '%s'; docs/devices.md lists them", op);
     if (pass_row < 0) cm__fail(ctx, CM_ERR_FORMAT, "no pass '%s'", pass);
     call.op = (int16_t)op_row;
     call.pass = (int16_t)pass_row;

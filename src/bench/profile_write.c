@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile_write.c - write the measurements as a device profile (docs/profiles.md). */
+/* profile_write.c - write the measurements as a device profile (docs/devices.md). */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

@@ -9,7 +9,8 @@
 #define RESERVE_S        1.5   /* of the budget, for writing the results */
 #define RESERVE_FRACTION 0.03  /* of the budget, for cases that take longer than estimated */
 #define EFFICIENCY       0.005 /* of the claimed FLOP/s; assumed for the first call of a kind: slow reference code */
-#define FRACTION_MOST    0.25  /* largest fraction of the remaining time that one case may need */
+#define FRACTION_MOST    0.25  /* largest fraction of the remaining time that one of many cases may need */
+#define PILOT_FRACTION   0.02  /* of the budget: the first case of a kind is the largest that surely ends in this time */
 #define SLOWNESS_DECAY   0.5   /* factor by which a slow call's rate decays with each later call of its kind */
 #define PREPARING_DECAY  0.9   /* weight of earlier calls of a kind in the fit of preparation times */
 #define PREPARING_B_S    1e9   /* bytes of operands prepared per second; assumed for the first two calls of a kind */
@@ -25,6 +26,7 @@ typedef struct runner {
     double    began_s;
     history   calls[CM__CALLS][CM__PASSES];
     int32_t   done;
+    bool     *tried; /* by case: it was measured, or there was a reason not to */
 } runner;
 
 double cm__now_s(void)
@@ -60,7 +62,12 @@ static void note_preparing(history *s, double bytes, double time_s)
     for (int i = 0; i < 5; i++) *sums[i] = PREPARING_DECAY * *sums[i] + terms[i];
 }
 
-/* The least time that a case will take. */
+static bool is_known(const runner *r, const cm__bench_case *c)
+{
+    return c->kind != CM__CASE_CALL || r->calls[c->call.op][c->call.pass].n > 0;
+}
+
+/* The least time that a case will take; of a kind of call that was not measured yet, a cautious guess. */
 static double estimate_s(const runner *r, int32_t i)
 {
     const cm__bench_case  *c = &r->b->cases[i];
@@ -69,17 +76,22 @@ static double estimate_s(const runner *r, int32_t i)
     if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
     const history *s = &r->calls[c->call.op][c->call.pass];
     double      units = units_of(result);
-    if (s->n <= 0) return RUNS_LEAST * first_guess_s(r, units);
+    if (!is_known(r, c)) return RUNS_LEAST * first_guess_s(r, units);
     return RUNS_LEAST * s->unit_s * units + preparing_s(s, result->bytes);
 }
 
 static bool has_time(runner *r, int32_t i)
 {
-    double need = estimate_s(r, i), left = left_s(r), fits = need <= FRACTION_MOST * left && left > 0;
+    double part = fmax(FRACTION_MOST, 1.0 / (r->b->n_cases - r->done)); /* the last case may take all that is left */
+    double need = estimate_s(r, i), left = left_s(r), fits = need <= part * left && left > 0;
+    bool   known = is_known(r, &r->b->cases[i]);
     if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks must decide alike */
     if (fits != 0) return true;
-    r->b->results[i].skipped = left > 0 ? cm__format(r->b->ctx, "no time left: it would take about %.1f s", need)
-                                        : "no time left";
+    r->b->results[i].skipped =
+        !(left > 0) ? "no time left"
+        : known     ? cm__format(r->b->ctx, "no time left: it would take about %.1f s", need)
+                    : cm__format(r->b->ctx, "no time left: it may take %.1f s, if it runs at %g %% of the peak", need,
+                                 100 * EFFICIENCY);
     r->b->unmeasured++;
     return false;
 }
@@ -184,13 +196,45 @@ static bool measured_before(cm_bench *b, int32_t i)
     return before != 0;
 }
 
+static void try_case(runner *r, int32_t i)
+{
+    cm_bench *b = r->b;
+    r->tried[i] = true;
+    report_progress(r, b->results[i].name);
+    bool before = measured_before(b, i); /* ask first: only rank 0 knows that a result in the journal is wrong */
+    if (!before && !b->results[i].skipped && has_time(r, i)) measure_case(r, i);
+}
+
+/* Nothing is known about the speed of a kind of call before its first measurement, and the cautious guess would refuse
+   large calls for ever. The case of the kind to measure first: the largest one whose guess is a small part of the
+   budget, otherwise the smallest; -1: the speed is known, or all were tried. Ranks that must agree keep the order. */
+static int32_t pilot_for(const runner *r, int32_t i)
+{
+    const cm_bench *b = r->b;
+    double          most = PILOT_FRACTION * (double)b->options.budget_s, best_s = 0;
+    int32_t         best = -1;
+    if (!b->options.budget_s || b->fabric || is_known(r, &b->cases[i])) return -1;
+    for (int32_t k = 0; k < b->n_cases; k++) {
+        const cm__bench_case *c = &b->cases[k];
+        if (r->tried[k] || c->kind != CM__CASE_CALL || c->call.op != b->cases[i].call.op ||
+            c->call.pass != b->cases[i].call.pass)
+            continue;
+        double need = estimate_s(r, k);
+        bool   better = best_s > most ? need < best_s : need <= most && need > best_s;
+        if (best >= 0 && !better) continue;
+        best = k;
+        best_s = need;
+    }
+    return best;
+}
+
 void cm__bench_measure(cm_bench *b)
 {
     runner r = {.b = b, .began_s = b->began_s};
+    r.tried = cm__alloc_array(b->ctx, (size_t)b->n_cases, sizeof *r.tried);
     for (int32_t i = 0; i < b->n_cases; i++, r.done++) {
-        report_progress(&r, b->results[i].name);
-        bool before = measured_before(b, i); /* ask first: only rank 0 knows that a result in the journal is wrong */
-        if (!before && !b->results[i].skipped && has_time(&r, i)) measure_case(&r, i);
+        for (int32_t pilot; !r.tried[i] && (pilot = pilot_for(&r, i)) >= 0;) try_case(&r, pilot);
+        if (!r.tried[i]) try_case(&r, i);
     }
     report_progress(&r, "");
 }

@@ -2,7 +2,7 @@
 /*
  * calls.h - kernel calls (operator calls on a CPU): their sizes, FLOP and bytes.
  *
- * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/profiles.md lists them.
+ * A call is an operator of calls.def, a pass, a variant (layout, function) and types; docs/devices.md lists them.
  * Kernel tables contain calls with measured times, the predictor converts a graph into calls, and the benchmarks run
  * them.
  */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include "device/device.h"
 #include "device/file.h"
+#include "device/plausible.h"
 
 struct cm_cluster {
     cm__ctx        *ctx;
@@ -115,6 +116,8 @@ cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_dia
                                     .sources = (int32_t)json_object_size(json_object_get(p.tree, "sources"))};
     strncpy(summary->id, cm__text_at(p.tree, "id"), sizeof summary->id - 1);
     cm__profile_numbers(p.tree, NULL, count, &summary->numbers);
+    if (kind == CM__PROFILE_DEVICE && !summary->abstract)
+        summary->n_warnings = cm__device_doubts(ctx, cm__device_read(ctx, &p), summary->warnings);
     cm__ctx_free(ctx);
     return CM_OK;
 }

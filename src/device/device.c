@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "device/compiled.h"
+#include "device/described.h"
 #include "device/machine.h"
 
 #define THIS_MACHINE "this-machine"
@@ -30,10 +31,15 @@ static void refuse_family(cm__ctx *ctx, const json_t *tree)
 static cm_device *read_profile(cm__ctx *ctx, const char *name)
 {
     cm__profile profile = {0};
-    if (cm__same_name(name, THIS_MACHINE)) profile.tree = cm__machine_profile(ctx);
+    if (cm__device_is_described(name)) {
+        const char *text = cm__device_described(ctx, name);
+        profile = cm__profile_parse(ctx, CM__PROFILE_DEVICE, &(cm__origin){.text = text, .size = strlen(text)});
+    } else if (cm__same_name(name, THIS_MACHINE)) profile.tree = cm__machine_profile(ctx);
     else profile = cm__profile_load(ctx, CM__PROFILE_DEVICE, name, CM__PROFILE_FULL);
     refuse_family(ctx, profile.tree);
-    return cm__device_read(ctx, &profile);
+    cm_device *d = cm__device_read(ctx, &profile);
+    if (cm__device_is_described(name)) d->info.id = cm__text_copy(ctx, name);
+    return d;
 }
 
 cm_status cm_device_load(const char *name, cm_device **device, cm_diag *diag)
@@ -207,6 +213,7 @@ LIST(cm_link, links, link, links.items, links.count)
 LIST(cm_collective, collectives, collective, collectives.items, collectives.count)
 LIST(cm_price, prices, price, prices, n_prices)
 LIST(cm_fit, fits, fit, fits, n_fits)
+LIST(cm_assumption, assumptions, assumption, assumed, n_assumed)
 
 const cm_link *cm_device_host_link(const cm_device *device) { return device->host_link; }
 

@@ -37,9 +37,7 @@ typedef struct cm__execution {
     cm_number fill;                    /* samples in a full pipeline */
     cm_number engines;                 /* that run concurrently: 2, one for products and one for the rest */
     cm_number overlap;                 /* 1: gradients of copies are summed while backward goes on */
-    cm_number older_software;            /* step time of causal models under software of years before
-                                          `older_before`, over today's */
-    cm_number older_before;
+    cm_number older_software;            /* step time of causal models before release `wafer-gpt`, over today's */
     cm_number sums_behind;             /* 1: sums of input gradients run behind the products of weight gradients */
     cm_number stored_scores;           /* 1: operators run as the model writes them; attention is products and a
                                           softmax, unless flash attention is asked for */
@@ -105,6 +103,8 @@ struct cm_device {
     int64_t        *batches;
     cm_fit         *fits;
     cm__surfaces    surfaces;
+    cm_assumption  *assumed; /* none of a built-in device */
+    int32_t         n_assumed;
     int32_t         n_aliases, n_unsupported, n_memories, n_prices, n_batches, n_fits;
     cm__kernels     kernels, built_in_kernels; /* of the profile or its bases; of the nearest built-in base */
     const cm_device *kernels_of, *built_in_kernels_of; /* the measured devices; NULL: this one */

@@ -2,6 +2,7 @@
 /* device_read.c - read a checked profile into typed values. */
 #include <stdlib.h>
 #include <string.h>
+#include "device/assumed.h"
 #include "device/defaults.h"
 #include "device/device.h"
 #include "device/price_list.h"
@@ -54,7 +55,7 @@ static const char *text_or_default(const cm_device *d, const char *member)
     return own ? own : cm__default_of(d->info.device_class, member);
 }
 
-/* What the profile says, or else its class. */
+/* The profile's value, or else that of its class. */
 static void read_class_members(cm_device *d, const json_t *sources)
 {
     cm_number   tile = cm__number_at(d->tree, "tile", sources);
@@ -74,6 +75,7 @@ static void read_info(cm_device *d)
                                .base = cm__text_at(t, "base"),
                                .device_class = cm__text_at(t, "class"),
                                .unit = cm__text_at(t, "unit"),
+                               .part_of = cm__text_at(t, "part_of"),
                                .core_name = cm__text_at(t, "core_name"),
                                .released = cm__text_at(t, "released"),
                                .availability = cm__text_at(t, "availability"),
@@ -292,7 +294,6 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->stored_scores = cm__number_at(x, "stored_scores", sources);
     e->joined = cm__number_at(x, "joined_elementwise", sources);
     e->older_software = cm__number_at(x, "older_software", sources);
-    e->older_before = cm__number_at(x, "older_before", sources);
     e->sums_behind = cm__number_at(x, "sums_behind", sources);
     e->gradient_bucket = cm__number_at(x, "gradient_bucket", sources);
     e->tiles = cm__number_at(x, "tiles", sources);
@@ -368,6 +369,7 @@ cm_device *cm__device_read(cm__ctx *ctx, const cm__profile *profile)
     read_corrections(d, sources);
     read_sparsity(d, sources);
     read_kernels(d);
+    cm__device_assume(d);
     d->sources = cm__sources_of(ctx, sources);
     return d;
 }

@@ -27,7 +27,7 @@ static int operator_of(const reading *r)
     if (op >= 0) return op;
     for (int i = 0; i < CM__CALLS; i++) names[i] = cm__call_kinds[i].name;
     const char *meant = cm__nearest(name, names, CM__CALLS);
-    cm__refuse(r->ctx, r->origin, &step, "no call '%.64s'%s%s%s; docs/profiles.md lists them", name,
+    cm__refuse(r->ctx, r->origin, &step, "no call '%.64s'%s%s%s; docs/devices.md lists them", name,
                meant ? ", did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
 }
 

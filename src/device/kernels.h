@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels.h - tables of measured kernel calls, from profiles (docs/profiles.md) and built in. */
+/* kernels.h - tables of measured kernel calls, from profiles (docs/devices.md) and built in. */
 #ifndef CM_DEVICE_KERNELS_H
 #define CM_DEVICE_KERNELS_H
 

@@ -103,6 +103,54 @@ static void check_complete(const checked *c)
         cm__refuse(c->ctx, c->origin, &(cm__step){NULL, "memory", 0}, "a device has at least one memory");
 }
 
+/* ---- what a time needs --------------------------------------------------------------------------------------------
+
+   A GPU's times follow from these members, and nothing else in a profile gives them. Other numbers have a default
+   (assumed.c). A profile with kernel tables and no peaks is predicted from its tables. */
+
+static bool text_is(const checked *c, const char *member, const char *wanted)
+{
+    const char *text = json_string_value(json_object_get(c->tree, member));
+    return text && strcmp(text, wanted) == 0;
+}
+
+static void check_peak(const checked *c, const json_t *matrix, const json_t *vector, const char *precision)
+{
+    static const cm__step peak = {NULL, "peak", 0};
+    const char           *rate = strncmp(precision, "amp-", 4) == 0 ? precision + 4 : precision;
+    const json_t         *units = json_object_size(matrix) ? matrix : vector;
+    if (strcmp(rate, "fp32") == 0 || json_object_get(units, rate)) return;
+    cm__refuse(c->ctx, c->origin, &peak, "no peak.%s.%s, which '%.16s' among the precisions needs",
+               units == matrix ? "matrix" : "vector", rate, precision);
+}
+
+static void check_bandwidths(const checked *c)
+{
+    const json_t *memories = json_object_get(c->tree, "memory");
+    cm__step      memory = {NULL, "memory", 0};
+    for (size_t i = 0; i < json_array_size(memories); i++) {
+        const json_t *m = json_array_get(memories, i);
+        const char   *place = json_string_value(json_object_get(m, "place"));
+        cm__step      one = {&memory, NULL, i};
+        if (place && strcmp(place, "off-chip") == 0 && !json_object_get(m, "bandwidth"))
+            cm__refuse(c->ctx, c->origin, &one, "lacks 'bandwidth', which the memory of a GPU needs");
+    }
+}
+
+static void check_timed(const checked *c)
+{
+    static const cm__step place = {NULL, "peak", 0};
+    const json_t *peak = json_object_get(c->tree, "peak"), *list = json_object_get(c->tree, "precisions");
+    const json_t *matrix = json_object_get(peak, "matrix"), *vector = json_object_get(peak, "vector");
+    if (!text_is(c, "class", "gpu") || !text_is(c, "style", "kernel-by-kernel")) return;
+    if (!json_object_size(peak) && json_object_get(c->tree, "kernels")) return;
+    if (!matrix)
+        cm__refuse(c->ctx, c->origin, &place, "lacks 'matrix'; \"matrix\": {} says that the GPU has no matrix units");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        check_peak(c, matrix, vector, json_string_value(json_array_get(list, i)));
+    check_bandwidths(c);
+}
+
 static void check_reference(const checked *c)
 {
     const char *id = json_string_value(json_object_get(c->tree, "reference"));
@@ -115,7 +163,7 @@ static void check_device(const checked *c)
     check_reference(c);
     cm__kernels_of(c->ctx, json_object_get(c->tree, "kernels"), c->origin);
     bool abstract = json_is_true(json_object_get(c->tree, "abstract"));
-    if (!abstract) check_complete(c);
+    if (!abstract) check_complete(c), check_timed(c);
     if (!abstract || json_object_get(c->tree, "memory")) check_placement(c);
 }
 

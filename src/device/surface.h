@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* surface.h - an operator's times fitted over its sizes: the weights of a small network (docs/fitting.md). */
+/* surface.h - an operator's times fitted over its sizes: the weights of a small network (docs/dev/fitting.md). */
 #ifndef CM_DEVICE_SURFACE_H
 #define CM_DEVICE_SURFACE_H
 

@@ -3,7 +3,7 @@
  * timings.h - tables of measured operator times.
  *
  * A CSV file with a header line that names, in any order, op, pass, dtype, d0 ... d6 and latency_ms; device, source and
- * note are optional. The meaning of the dimensions depends on the operator (the table in timings.c; docs/fitting.md).
+ * note are optional. The meaning of the dimensions depends on the operator (the table in timings.c; docs/dev/fitting.md).
  */
 #ifndef CM_DEVICE_TIMINGS_H
 #define CM_DEVICE_TIMINGS_H

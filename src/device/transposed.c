@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Measured on the H200 (docs/results/first-sight.md, Transposed operands): copies take 2.2 to 5.1 ps per number of 16
+/* Measured on the H200 (evidence/pages.tar.xz: first-sight.md, Transposed operands): copies take 2.2 to 5.1 ps per number of 16
    bits if neighbours are 4 to 48 numbers apart, and 6.3 to 7 ps from 64 numbers on, however many these are. Rows of 64
    take 4.5 ps, because a thread block, which writes 512 numbers, uses eight of a line. If the lines that one row reads
    exceed the L2 cache (50 MB), they are read again: 33.5 MB take 8 to 10 ps, 67 MB 15 to 25 ps. */

@@ -3,7 +3,7 @@
 #ifndef CM_GRAPH_FUNCTION_H
 #define CM_GRAPH_FUNCTION_H
 
-#include "graph/backward.h"
+#include "graph/graph.h"
 
 #define CM__OF_OUTPUT(k) (-2 - (k)) /* in cm__function.leaf: the gradient of output k */
 
@@ -22,7 +22,7 @@ const cm__function *cm__functions_mapped(cm__ctx *ctx, const cm_graph *from, con
 /* Mark the tensors that the functions' backward reads. */
 void cm__functions_need(const cm_graph *g, bool *needed);
 
-/* Make the functions' inputs, and what their backward reads, follow a tensor that another one stands for. */
+/* Make the functions' inputs, and what their backward reads, follow a tensor that another one represents. */
 void cm__functions_follow(const cm_graph *g, int32_t from, int32_t to);
 
 /* Whether a tensor is an output of the function that its node belongs to. */
@@ -30,11 +30,5 @@ bool cm__is_function_output(const cm_graph *g, const cm_node *n, int32_t tensor)
 
 /* Whether a node belongs to a function: its gradient rule is not used. */
 bool cm__in_function(const cm_graph *g, const cm_node *n);
-
-/* Outputs of functions need gradients if an input does. Called after the function's last node was visited. */
-void cm__function_needs(cm__backward *b, int32_t node);
-
-/* Emit the backward of the function that ends at this node, if a gradient reached it. */
-void cm__function_backward(cm__backward *b, int32_t node);
 
 #endif

@@ -222,7 +222,7 @@ static void remember(cm_graph *g, const char ***list, int32_t *count, int32_t *c
 
 void cm__warn(cm_graph *g, const char *format, ...)
 {
-    char    text[512];
+    char    text[2048]; /* a list of all keys of a configuration fits */
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
@@ -245,7 +245,7 @@ static bool wanted(const cm_graph *g, const cm_node *n, const bool *needed)
         used |= needed[n->outputs[o]];
         known &= cm__t(g, n->outputs[o])->value != NULL || !needed[n->outputs[o]];
     }
-    return n->phase == CM_UPDATE || (n->phase == CM_RECOMPUTE && g->whole_layers) || (used && !known);
+    return n->phase == CM_UPDATE || (n->phase == CM_RECOMPUTE && g->asked.whole_layers) || (used && !known);
 }
 
 /* A tensor whose contents are known and whose node was removed becomes a constant. */
@@ -418,7 +418,7 @@ void cm__lifetimes(cm_graph *g)
         }
     }
     keep_variables(g);
-    if (g->keeps_products) cm__hold_products(g);
+    if (g->asked.keep_products) cm__hold_products(g);
     for (int32_t i = g->drops_logits ? g->n_outputs - 1 : 0; i < g->n_outputs; i++) /* the loss is the last output */
         cm__t(g, cm__t(g, g->outputs[i])->storage)->dies = g->n_nodes;
     for (int32_t t = 0; t < g->n_tensors; t++) {

@@ -116,7 +116,7 @@ typedef union cm__num {
 
 /* ---- the graph -------------------------------------------------------------------------------------------------- */
 
-/* What several answers need to know of a graph (facts.c). */
+/* Facts about a graph that several answers need (facts.c). */
 typedef struct cm__facts {
     bool    known;
     bool    convolves;   /* it has convolutions */
@@ -213,7 +213,7 @@ struct cm_graph {
     cm_phase    phase;       /* assigned likewise */
     int32_t     origin;      /* assigned likewise, to cm_node.source */
     bool        own_loss;    /* the first output is the loss that the model was recorded with */
-    int32_t     layer_graphs; /* layers of which torch.compile makes graphs of their own (trace_untraced.c) */
+    int32_t     layer_graphs; /* layers of which torch.compile makes graphs of their own (trace/untraced.c) */
     /* the same around experts, unless weights are in bf16 (CM__UNTRACED_BUT_BF16); layer_graphs of a step has them */
     int32_t     expert_graphs;
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
@@ -230,27 +230,12 @@ struct cm_graph {
     cm_optimizer optimizer;
     cm_precision precision;
     cm_loss     loss;
-    cm_attention attention;
-    int32_t     software;    /* year of the runtime's release; 0: today's */
-    cm_loss_kernel loss_kernel;
-    cm_logits   logits;
-    int32_t     metrics;     /* cross-entropies of the logits beside the loss (cm_train_options) */
     bool        drops_logits; /* the script drops the model's outputs when the loss is known */
-    bool        fused_kernels; /* chains of elementwise operators of a layer are one kernel each (cm_train_options) */
-    bool        narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (cm_train_options) */
-    bool        narrow_weights;   /* its weights of 8-bit products have no 16-bit copy (the same) */
-    cm_moments  moments;          /* of its optimizer (the same) */
-    bool        returns_cache; /* keys and values stay until the loss is known (cm_train_options.use_cache) */
-    bool        expandable_segments; /* of PyTorch's allocator (the same) */
-    bool        clips_gradients, busy_thread; /* cm_train_options */
-    bool        stable_norms, tensorflow; /* cm_train_options */
-    bool        whole_layers; /* recomputed nodes stay whether or not backward reads them (cm_train_options) */
     bool        wraps_units; /* the checkpoints are around FSDP's units (cm_train_options.whole_layers, as asked for) */
-    bool        keeps_products; /* selective recomputation keeps products (cm_train_options) */
-    bool        traced_backward; /* products' gradients follow autocast (cm_train_options) */
-    bool        habana_lists; /* what autocast computes in 16 bits (cm_train_options) */
     cm_dtype    autocast;    /* the type of products under autocast; CM_FP32: there is none */
     bool        master;      /* 16-bit parameters have fp32 master weights among the optimizer states */
+    /* the question that a step answers, without options that do nothing in it; of a forward graph: nothing is asked */
+    cm_train_options asked;
     const cm_graph *retyped_of; /* the same step in another 16-bit type; NULL: none (retype.h) */
     cm__facts   facts;       /* set by cm__lifetimes() */
     const int32_t *part;     /* set likewise; see cm__part_map() */

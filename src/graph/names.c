@@ -49,6 +49,7 @@ static const char *const recomputes[CM_RECOMPUTES] = {
 };
 static const char *const attentions[CM_ATTENTIONS] = {"auto", "flash", "math", "efficient", "cudnn"};
 static const char *const loss_kernels[CM_LOSS_KERNELS] = {"auto", "plain", "fused", "chunked"};
+static const char *const mixed_precisions[CM_MIXED_PRECISIONS] = {"auto", "autocast", "fsdp"};
 static const char *const logits[CM_LOGITS] = {"auto", "own", "fp32", "both"};
 
 static const char *const quantizes[CM_QUANTIZES] = {"none", "nf4", "nf4-dq", "int8", "gptq4", "fp8"};
@@ -69,6 +70,7 @@ const char *cm_loss_name(cm_loss loss) { return losses[loss]; }
 const char *cm_recompute_name(cm_recompute recompute) { return recomputes[recompute]; }
 const char *cm_attention_name(cm_attention attention) { return attentions[attention]; }
 const char *cm_loss_kernel_name(cm_loss_kernel kernel) { return loss_kernels[kernel]; }
+const char *cm_mixed_precision_name(cm_mixed_precision kind) { return mixed_precisions[kind]; }
 const char *cm_logits_name(cm_logits kind) { return logits[kind]; }
 const char *cm_quantize_name(cm_quantize quantize) { return quantizes[quantize]; }
 const char *cm_fuse_name(cm_fuse fuse) { return fuses[fuse]; }
@@ -112,6 +114,7 @@ PARSER(recompute, recomputes, CM_RECOMPUTES)
 PARSER(attention, attentions, CM_ATTENTIONS)
 PARSER(loss_kernel, loss_kernels, CM_LOSS_KERNELS)
 PARSER(logits, logits, CM_LOGITS)
+PARSER(mixed_precision, mixed_precisions, CM_MIXED_PRECISIONS)
 PARSER(quantize, quantizes, CM_QUANTIZES)
 PARSER(fuse, fuses, CM_FUSES)
 PARSER(layout, layouts, CM_LAYOUTS)

@@ -68,6 +68,26 @@ int32_t          cm_graph_unsupported_ops(const cm_graph *graph) { return graph-
 const char      *cm_graph_unsupported_op(const cm_graph *graph, int32_t index) { return graph->unsupported[index]; }
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph) { return graph->optimizer; }
 cm_precision     cm_graph_precision(const cm_graph *graph) { return graph->precision; }
+
+static const cm_dtype computed[CM_PRECISIONS] = {
+    [CM_PRECISION_DEFAULT] = CM_DTYPES,  [CM_PRECISION_FP32] = CM_FP32, [CM_PRECISION_TF32] = CM_DTYPES,
+    [CM_PRECISION_AMP_BF16] = CM_BF16,   [CM_PRECISION_BF16] = CM_BF16, [CM_PRECISION_FP8] = CM_FP8,
+    [CM_PRECISION_AMP_FP16] = CM_FP16,   [CM_PRECISION_FP16] = CM_FP16};
+
+cm_dtype cm_graph_storage(const cm_graph *step)
+{
+    cm_dtype stored = computed[step->precision];
+    size_t   bytes = 0;
+    for (int32_t i = 0; i < step->n_tensors; i++) {
+        const cm_tensor *t = &step->tensors[i];
+        bool             weights = t->master || (t->role == CM_ROLE_PARAMETER && !t->frozen);
+        if (!weights || t->dtype > CM_FP8 || cm_dtype_size(t->dtype) <= bytes) continue;
+        stored = t->dtype;
+        bytes = cm_dtype_size(stored);
+    }
+    return stored == computed[step->precision] ? CM_DTYPES : stored;
+}
+
 cm_loss          cm_graph_loss(const cm_graph *graph) { return graph->loss; }
 
 /* ---- tensors and nodes ------------------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
 #include "graph/rule.h"
 
 #include <string.h>
+#include "graph/releases.h"
 
 int64_t cm__small_count(const cm_tensor *t)
 {
@@ -244,4 +245,27 @@ bool cm__has_zeros(const cm_graph *g, int32_t tensor)
         if (!n->n_inputs || (cm__class(n) != CM_CLASS_MOVEMENT && !chosen)) return false;
     }
     return false;
+}
+
+bool cm__same_shape(const cm_tensor *a, const cm_tensor *b)
+{
+    bool same = a->rank == b->rank;
+    for (int32_t i = 0; same && i < a->rank; i++) same = cm__dim_same(a->dims[i], b->dims[i]);
+    return same;
+}
+
+/* AutoGPTQ of 2023 trains without its fused kernels (Qwen's finetune.py: disable_exllama): QuantLinear.forward() unpacks
+   by shifts, masks and products of PyTorch, and autograd keeps the result for backward. Only this format has zero
+   points. */
+bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n)
+{
+    return n->op == CM_OP_UNPACK && n->n_inputs > 3 && !cm__provides(g->asked.software, CM__FEATURE_UNPACK_KERNEL);
+}
+
+/* bitsandbytes' Linear4bit.forward() returns its result in the type of its input: fp32 after a layer norm under autocast,
+   16 bits after an RMS norm that casts back. Of experts, whose tokens the model casts itself, the types are not known. */
+bool cm__reads_unpacked(const cm_graph *g, const cm_node *n)
+{
+    int32_t from = n->n_inputs > 1 && n->inputs[1] >= 0 ? cm__t(g, n->inputs[1])->producer : -1;
+    return from >= 0 && g->nodes[from].op == CM_OP_UNPACK && cm__t(g, n->inputs[1])->rank == 2;
 }

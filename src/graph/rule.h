@@ -20,7 +20,7 @@ enum {
     CM__MODES
 };
 
-#define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to what is there */
+#define CM__ADDS 1 /* of a scatter, CM_ATTR_REDUCTION: it adds to the present values */
 #define CM__EXTREME 2 /* likewise: the larger or the smaller number remains */
 
 static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
@@ -77,5 +77,12 @@ typedef struct cm__window {
 cm_dim cm__conv_groups(const cm_node *n); /* fixed, or as many for each sample */
 void   cm__window_read(cm_graph *g, const cm_node *n, int32_t dims, const int64_t *kernel, cm__window *w);
 cm_dim cm__window_output(cm_graph *g, const cm__window *w, int32_t axis, cm_dim size, bool ceil_mode);
+
+bool cm__same_shape(const cm_tensor *a, const cm_tensor *b);
+
+/* Whether a product reads a weight that is stored in fewer bits and unpacked for it. */
+bool cm__reads_unpacked(const cm_graph *g, const cm_node *n);
+/* Whether a weight is unpacked by operators of PyTorch, and kept in 16 bits until backward. */
+bool cm__unpacks_by_operators(const cm_graph *g, const cm_node *n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtimes.c - names of runtimes and their modes. */
+/* runtimes.c - the rows of runtimes.def, and the names of runtimes and their modes. */
 #include <string.h>
 
 #include "graph/runtimes.h"
@@ -10,38 +10,22 @@
 
 #define NAMES (CM_RUNTIMES + 1) /* and `usual` */
 
-static const struct {
-    const char *name;
-    cm_runtime  base;   /* without a mode */
-    cm_runtime  graphs; /* the mode that replays CUDA graphs; CM_RUNTIME_DEFAULT: none */
-} runtimes[NAMES] = {
-    [CM_RUNTIME_DEFAULT] = {"default", CM_RUNTIME_DEFAULT, CM_RUNTIME_EAGER_GRAPHS},
-    [CM_RUNTIME_TORCH_EAGER] = {"torch-eager", CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_EAGER_GRAPHS},
-    [CM_RUNTIME_TORCH_COMPILE] = {"torch-compile", CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_COMPILE_GRAPHS},
-    [CM_RUNTIME_MEGATRON] = {"megatron", CM_RUNTIME_MEGATRON, CM_RUNTIME_DEFAULT},
-    [CM_RUNTIME_NATIVE] = {"native", CM_RUNTIME_NATIVE, CM_RUNTIME_DEFAULT},
-    [CM_RUNTIME_TUNED] = {"tuned", CM_RUNTIME_TUNED, CM_RUNTIME_TUNED},
-    [CM_RUNTIME_EAGER_GRAPHS] = {"torch-eager:cuda-graphs", CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_EAGER_GRAPHS},
-    [CM_RUNTIME_COMPILE_GRAPHS] = {"torch-compile:reduce-overhead", CM_RUNTIME_TORCH_COMPILE,
-                                   CM_RUNTIME_COMPILE_GRAPHS},
-    [CM_RUNTIME_COMPILE_TUNED] = {"torch-compile:max-autotune", CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_COMPILE_TUNED},
-    [CM_RUNTIME_USUAL] = {"usual", CM_RUNTIME_USUAL, CM_RUNTIME_COMPILE_GRAPHS},
+#define RUNTIME(id, text, graph, table, hosted, kernel, compile, exchange, gradient, mem)                                \
+    [CM_RUNTIME_##id] = {text, CM_RUNTIME_##id, CM_RUNTIME_##graph, CM_RUNTIME_##table, CM_RUNTIME_##hosted,            \
+                         CM__KERNELS_##kernel, CM__COMPILER_##compile, CM__EXCHANGES_##exchange,                        \
+                         CM__GRADIENTS_##gradient, CM__MEMORY_##mem},
+#define MODE(id, text, of) [CM_RUNTIME_##id] = {.name = text, .base = CM_RUNTIME_##of, .graphs = CM_RUNTIME_##id},
+static const cm__runtime runtimes[NAMES] = {
+#include "graph/runtimes.def"
+    [CM_RUNTIME_USUAL] = {.name = "usual", .base = CM_RUNTIME_USUAL, .graphs = CM_RUNTIME_COMPILE_GRAPHS},
 };
+#undef RUNTIME
+#undef MODE
 
 const char *cm_runtime_name(cm_runtime runtime) { return runtimes[runtime].name; }
 cm_runtime  cm_runtime_base(cm_runtime runtime) { return runtimes[runtime].base; }
 
-bool cm__is_pytorch(cm_runtime runtime)
-{
-    cm_runtime base = cm_runtime_base(runtime);
-    return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE || base == CM_RUNTIME_TUNED;
-}
-
-bool cm__is_megatron_core(cm_runtime runtime, int32_t software)
-{
-    const int32_t since = 2024; /* Megatron Core 0.5 and later */
-    return runtime == CM_RUNTIME_MEGATRON && (!software || software >= since);
-}
+const cm__runtime *cm__runtime_of(cm_runtime runtime) { return &runtimes[runtimes[runtime].base]; }
 
 cm_status cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag)
 {

@@ -269,7 +269,7 @@ static int64_t *as_forward(cm__strides *s, const cm_node *n, int32_t output)
     return forward != n && rules[forward->op] ? rules[forward->op](s, n, output) : NULL;
 }
 
-/* A norm or softmax over rows: a library's kernel wants contiguous rows, a generated one takes them as they are. */
+/* A norm or softmax over rows: a library's kernel wants contiguous rows, a generated one takes them in any order. */
 static bool is_row_wise(const cm_node *forward)
 {
     bool norm = cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM;

@@ -122,6 +122,7 @@ static cm_job_entry entry_of(const cm_job *j, const cm__site *site, const cm__co
     if (!e.at.fits) return e;
     e.at.prediction = count->best.info;
     e.at.peak_bytes = count->best.use.peak_bytes;
+    e.at.chance = count->best.found.chance;
     if (e.basis && strcmp(e.basis, cm_basis_name(CM_BASIS_SPOT)) == 0) interrupt(j, site, &e);
     fill_job(j, &e);
     if (!offer && s->cluster) enqueue(j, &e);

@@ -99,6 +99,11 @@ static void settle_state(const cm_job *j, cm_job_entry *e)
                                            j->info.within_assumed ? " (assumed: --within)" : "")
                        : dear ? cm__format(j->ctx, "costs %.0f USD, more than %.0f", e->cost_usd, o->budget_usd)
                               : cm__format(j->ctx, "its %s does not meet the condition", failed);
+    } else if (cm__rank_too_uncertain(&e->at.prediction)) {
+        e->at.too_uncertain = true;
+        e->at.state = CM_RANK_UNCERTAIN;
+        e->at.reason = cm__format(j->ctx, "too uncertain to rank: %s to %s", cm__job_time_text(j, e->interval_s[0]),
+                                  cm__job_time_text(j, e->interval_s[1]));
     }
 }
 
@@ -139,7 +144,7 @@ static bool same_offer(const cm_job_entry *a, const cm_job_entry *b)
     return a->at.device == b->at.device && !by_text(a->provider, b->provider) && !by_text(a->basis, b->basis);
 }
 
-/* Where time is secondary, the fastest of a provider's entries that are nearly as good as its best one comes first. */
+/* If time is secondary, the fastest of a provider's entries that are nearly as good as its best one comes first. */
 static void prefer_faster(cm_job *j)
 {
     for (int32_t i = 0; i < j->n_placed && time_is_secondary(j); i++) {
@@ -168,6 +173,16 @@ static bool undominated(const cm_job *j, const cm_job_entry *e)
     return true;
 }
 
+/* Entries that are all too uncertain are ranked among themselves. */
+static void place_uncertain(cm_job *j)
+{
+    for (int32_t i = 0; i < j->n_entries; i++)
+        if (j->entries[i].at.state == CM_RANK_PLACED) return;
+    for (int32_t i = 0; i < j->n_entries; i++)
+        if (j->entries[i].at.state == CM_RANK_UNCERTAIN)
+            j->entries[i].at.state = CM_RANK_PLACED, j->entries[i].at.reason = NULL;
+}
+
 static void mark(cm_job *j)
 {
     for (int32_t i = 0; i < j->n_placed; i++) {
@@ -191,6 +206,7 @@ void cm__job_sort(cm_job *j)
         settle_state(j, &j->entries[i]);
         j->order[i] = &j->entries[i];
     }
+    place_uncertain(j);
     less_is_better = cm_objective_is_less(j->info.objective);
     if (j->n_entries) qsort(j->order, (size_t)j->n_entries, sizeof *j->order, by_value);
     while (j->n_placed < j->n_entries && j->order[j->n_placed]->at.state == CM_RANK_PLACED) j->n_placed++;

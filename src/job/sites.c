@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/described.h"
 #include "device/profile.h"
 #include "device/what_if.h"
 #include "job/job.h"
@@ -36,7 +37,7 @@ static double given_price(const cm_job *j, const char *id)
 static void each_name(cm_job *j, const char *list, void (*visit)(cm_job *j, const char *name))
 {
     for (const char *at = list; at && *at;) {
-        size_t length = strcspn(at, ",");
+        size_t length = cm__device_name_length(at);
         if (length) visit(j, cm__text_copy_n(j->ctx, at, length));
         at += length + (at[length] == ',');
     }
@@ -54,7 +55,7 @@ static void each_asked(cm_job *j, const char *name, void (*visit)(cm_job *j, con
 {
     if (all_devices(j)) visit(j, name, user);
     for (const char *at = all_devices(j) ? "" : j->options.rank.devices; *at;) {
-        size_t length = strcspn(at, ",");
+        size_t length = cm__device_name_length(at);
         char  *one = cm__text_copy_n(j->ctx, at, length);
         char  *base = cm__text_copy_n(j->ctx, at, strcspn(one, (const char[]){CM__WHAT_IF, 0}));
         if (cm__same_name(base, name)) visit(j, one, user);

@@ -47,7 +47,7 @@ static double recipe_batch(cm_job *j, const cm_graph *forward)
     return BATCH_LEAST;
 }
 
-/* Of a checkpoint: fp32 weights and optimizer states. Adapters are small; their checkpoints take no time. */
+/* Bytes of a checkpoint: fp32 weights and optimizer states. Adapters are small; their checkpoints take no time. */
 static double state_bytes(const cm_job *j, const cm_graph *forward)
 {
     static const double numbers[CM_OPTIMIZERS] = {[CM_OPTIMIZER_SGD] = 1, [CM_OPTIMIZER_MOMENTUM] = 2,

@@ -2,9 +2,9 @@
 /*
  * spot.c - jobs on instances that the provider may take away.
  *
- * Of k instances, each interrupted at a rate r, the job stops at the rate k r. A checkpoint takes C, a restart R. With
- * a time T between checkpoints an interruption loses T / 2 on average, so the overhead is C / T + k r (T / 2 + R). It
- * is least at T = sqrt(2 C / (k r)) (Young 1974; Daly 2006, doi:10.1016/j.future.2004.11.016).
+ * If each of k instances is interrupted at a rate r, the job stops at the rate k r. A checkpoint takes C, a restart R.
+ * With a time T between checkpoints an interruption loses T / 2 on average, so the overhead is C / T + k r (T / 2 + R).
+ * It is least at T = sqrt(2 C / (k r)) (Young 1974; Daly 2006, doi:10.1016/j.future.2004.11.016).
  */
 #include <math.h>
 #include <string.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lean.c - whether a step that does not fit with the usual loss fits with one that stores less. */
 #include "model/lean.h"
+#include "graph/runtimes.h"
+
+#include "model/chance.h"
 
 /* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
-    cm_runtime base = cm_runtime_base(o->runtime);
-    bool       pytorch = base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
+    bool pytorch = cm__is_eager(o->runtime) || cm__compiles(o->runtime);
     return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }
@@ -24,11 +26,11 @@ static void take_trainer(cm_train_options *train, const cm_plan *plan)
     train->whole_layers |= quantized && sharded && train->recompute == CM_RECOMPUTE_FULL;
 }
 
-/* A fused or chunked loss saves fewer than four copies of the logits in fp32: a step that lacks more does not fit with it. */
+/* A fused or chunked loss saves fewer than four copies of the logits in fp32. */
 static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
 {
     cm_poly logits = cm_tensor_elements(cm__t(step, step->outputs[0]));
-    return use->shortfall_bytes <= 4 * sizeof(float) * cm__poly_at(&logits, (double)batch);
+    return !cm__hopeless(use, 4 * sizeof(float) * cm__poly_at(&logits, (double)batch));
 }
 
 /* ---- the step with such a loss ---------------------------------------------------------------------------------- */
@@ -83,6 +85,11 @@ static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footpri
 
 /* ---- the question ----------------------------------------------------------------------------------------------- */
 
+static const char *loss_name(const cm_graph *lean)
+{
+    return lean->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED ? "chunked loss" : "fused loss";
+}
+
 cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
                        const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
@@ -91,11 +98,13 @@ cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footpri
     if (!may_help(footprint->step, batch, use)) return CM_OK;
     cm_status status = lean->footprint ? CM_OK : build(lean, forward, footprint, options, diag);
     if (!status) status = cm_footprint_simulate(lean->footprint, batch, &least, diag);
-    if (status || !least.fits) return status;
+    if (status) return status;
+    const cm_graph *with = lean->shared ? lean->shared->graph : lean->graph;
+    cm__add_alternative(use, CM_OPEN_LOSS, "plain loss", loss_name(with), &least);
+    if (use->fits || !least.fits) return CM_OK;
     use->fits = true;
     use->sure = false;
     use->shortfall_bytes = 0;
-    use->least_bytes = least.peak_bytes;
     return CM_OK;
 }
 

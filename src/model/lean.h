@@ -29,9 +29,9 @@ typedef struct cm__lean {
 bool cm__lean_graph_init(cm__lean_graph *lean); /* false: there is no lock */
 void cm__lean_graph_free(cm__lean_graph *lean);
 
-/* Asks again for a step that does not fit. If the options leave the loss open and it fits with a fused one, use->fits
-   becomes true and use->sure false; the other numbers stay. `forward`: the step's forward graph; NULL: unknown, nothing
-   changes. `batch` is the micro-batch of one device. */
+/* If the options leave the loss open, adds the step with such a loss to use->alternatives. If the step does not fit
+   otherwise and fits with it, use->fits becomes true and use->sure false; the other numbers stay. `forward`: the step's
+   forward graph; NULL: unknown, nothing changes. `batch` is the micro-batch of one device. */
 cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
                        const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag);
 void      cm__lean_free(cm__lean *lean);

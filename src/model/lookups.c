@@ -7,7 +7,7 @@
  * memory. A cache holds the upper levels of the searches and, of the points, its share. Latency: reads that depend on
  * each other, over the chains that run at the same time. Instructions: those of the searches and of the interpolations,
  * over what all cores start; threads that run together take as long as the longest of their look-ups. If look-ups are
- * sorted by energy, threads that run together read the same places. docs/lookups.md derives the terms. Devices with
+ * sorted by energy, threads that run together read the same places. docs/dev/lookups.md derives the terms. Devices with
  * memory in their cores are taken to bring each look-up to the core that has its data, at no cost.
  */
 #include <math.h>
@@ -154,7 +154,7 @@ static double transfer_time(const question *q)
     return longest > 0 ? longest : NAN;
 }
 
-/* What threads that run together do as often as the longest of them. */
+/* The work that threads which run together repeat as often as the longest of them. */
 static double longest_of(const question *q) { return q->known->together > 1 ? q->o.longest : q->o.visited; }
 
 static double chain(const question *q)

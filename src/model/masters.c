@@ -2,8 +2,9 @@
 /* masters.c - the step of a trainer that stores fp32 shards of 16-bit weights. */
 #include "model/masters.h"
 
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "graph/runtimes.h"
+#include "model/chance.h"
 
 static const cm_precision with_autocast[CM_PRECISIONS] = {[CM_PRECISION_BF16] = CM_PRECISION_AMP_BF16,
                                                           [CM_PRECISION_FP16] = CM_PRECISION_AMP_FP16};
@@ -14,7 +15,8 @@ static bool may_have_masters(const cm_step_options *o, const cm_plan *plan)
     const cm_train_options *train = &o->train;
     bool adapted = train->tuning.rank > 0 || train->tuning.quantize != CM_QUANTIZE_NONE;
     bool shards = plan->zero >= 2 && cm__replicas(plan) > 1;
-    return cm__is_pytorch(o->runtime) && shards && with_autocast[train->precision] && !train->inference && !adapted;
+    return cm__is_pytorch(o->runtime) && shards && with_autocast[train->precision] && !train->master && !train->inference &&
+           !adapted;
 }
 
 static cm_status build(cm__masters *m, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
@@ -33,15 +35,14 @@ cm_status cm__masters_use(cm__masters *masters, const cm_graph *forward, const c
     const cm_plan *plan = &footprint->options.plan;
     cm_memory_use  wide;
     if (!forward || !may_have_masters(options, plan)) return CM_OK;
-    if (cm_memory_chance(use, plan->devices).probability >= CM_SURE) return CM_OK;
+    if (cm_memory_chance(use).verdict == CM_FITS) return CM_OK;
     cm_status status = masters->footprint ? CM_OK : build(masters, forward, footprint, options, diag);
     if (!status) status = cm_footprint_simulate(masters->footprint, batch, &wide, diag);
-    if (status || wide.fits) return status;
-    use->most_bytes = wide.peak_bytes;
+    if (status) return status;
+    cm__add_alternative(use, CM_OPEN_SHARDS, "16-bit shards", "fp32 shards", &wide);
+    if (wide.fits) return CM_OK;
+    use->fits = use->sure = false;
     use->shortfall_bytes = wide.shortfall_bytes;
-    use->sure = false;
-    use->fits = cm_memory_chance(use, plan->devices).probability >= 0.5;
-    if (use->fits) use->shortfall_bytes = 0;
     return CM_OK;
 }
 

@@ -19,10 +19,9 @@ typedef struct cm__masters {
     cm_footprint *footprint;
 } cm__masters;
 
-/* Asks again for a step that fits, but not surely. If it does not fit with fp32 shards, use->most_bytes is its peak
-   then, use->sure is false, and it fits only if that is at least as likely as not: cm_memory_chance() takes both kinds
-   to be equally likely. Otherwise nothing changes. `forward`: the step's forward graph; NULL: unknown, nothing changes.
-   `batch` is the micro-batch of one device. */
+/* Asks again for a step that fits, but not surely, and adds both kinds to use->alternatives. If it does not fit with
+   fp32 shards, use->fits and use->sure become false: trainers that keep them are the usual ones. `forward`: the step's
+   forward graph; NULL: unknown, nothing changes. `batch` is the micro-batch of one device. */
 cm_status cm__masters_use(cm__masters *masters, const cm_graph *forward, const cm_footprint *footprint,
                           const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag);
 void      cm__masters_free(cm__masters *masters);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/number.h"
+#include "graph/runtimes.h"
 #include "model/missing.h"
 #include "model/execution_plan.h"
 #include "model/predict_plan.h"
@@ -291,7 +292,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 static bool is_one_step(const cm_predict_options *o, const cm_plan *filled, cm_runtime runtime)
 {
     bool offloads = filled->offload_optimizer || filled->offload_activations || filled->offload_weights;
-    return filled->devices == 1 && filled->accumulate == 1 && !offloads && runtime != CM_RUNTIME_MEGATRON &&
+    return filled->devices == 1 && filled->accumulate == 1 && !offloads && !cm__buffers_gradients(runtime) &&
            cm__has_plan(&o->plan);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "device/number.h"
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/step/loading.h"
 #include "model/step/sparsity.h"
 #include "model/time/factors.h"
@@ -115,7 +116,7 @@ cm__step_model cm__predict_plan(cm__ctx *ctx, const cm_graph *step, const cm_dev
                                 cm__timed **timed)
 {
     cm_predict_options settled = *o;
-    bool               late = i->runtime == CM_RUNTIME_MEGATRON;
+    bool               late = cm__is_megatron(i->runtime);
     settled.runtime = i->runtime;
     settled.plan = i->plan;
     cm__step_model m = cm__step_model_new(ctx, step, device, &settled, common);
@@ -193,7 +194,7 @@ static double part_behind(const cm_graph *step, const cm_device *device)
                                     : 1 - 1.0 / cm__part_count(step);
 }
 
-/* What of an all-reduce goes on behind backward: all of it, the part inside a node, or nothing. */
+/* The part of an all-reduce that runs behind backward: all of it, the part inside a node, or nothing. */
 typedef enum cm__behind { NOTHING_BEHIND, NODE_BEHIND, ALL_BEHIND } cm__behind;
 
 /* Copies in a node sum their gradients first, then each of them sums its share with those of other nodes. Returns the

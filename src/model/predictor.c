@@ -179,7 +179,7 @@ static int bucket_of(double time_s)
     return above < 0 ? 0 : above < BUCKETS ? (int)above : BUCKETS - 1;
 }
 
-/* What the time of a call's runs, in proportion to that at the last batch size, is above a lower bound. */
+/* The time of a call's runs, in proportion to that at the last batch size, above a lower bound. */
 static int bucket_of_gain(const cm_predictor *p, const double *least_s, double scale, int32_t i)
 {
     return bucket_of(fmax(0, scale * p->timed[i].time_s * p->model.calls->runs[i] - least_s[i]));

@@ -231,6 +231,7 @@ static cm_status divided_use(const cm_step *s, int64_t batch, cm_memory_use *use
     use->micro_batch = run.micro_batch;
     use->devices = run.devices;
     use->recomputes = run.recomputes;
+    use->plan_devices = s->plan.devices;
     return CM_OK;
 }
 
@@ -266,6 +267,16 @@ cm_status cm_step_memory(cm_step *s, int64_t batch, cm_memory_use *use, cm_diag 
 {
     if (!s || !use || batch < 0) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
     return memory_at(s, batch ? batch : cm_plan_least_batch(&s->options.plan), EXACTLY, use, diag);
+}
+
+/* A step that fits with the usual loss fits with the others, so only a list needs them. */
+cm_status cm_step_alternatives(cm_step *s, cm_memory_use *use, cm_diag *diag)
+{
+    if (!s || !use) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or memory given");
+    if (s->divides || !use->fits || cm_memory_chance(use).verdict == CM_FITS) return CM_OK;
+    for (int32_t i = 1; i < use->n_alternatives; i++)
+        if (use->alternatives[i].open == CM_OPEN_LOSS) return CM_OK;
+    return cm__lean_use(&s->lean, s->shared.forward, s->footprint, &s->options, use->micro_batch, use, diag);
 }
 
 double cm__step_allocatable(const cm_step *s, double capacity_bytes)

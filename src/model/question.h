@@ -5,7 +5,7 @@
 #ifndef CM_MODEL_QUESTION_H
 #define CM_MODEL_QUESTION_H
 
-#include "graph/retype.h"
+#include "graph/training/retype.h"
 #include "model/lean.h"
 #include "model/memory/footprint.h"
 #include "model/predictor.h"

@@ -5,20 +5,19 @@
  * The runtime is the device's default one. The precision is that of a captured model, or the one in which most models
  * are trained on the device. Images have the layout that PyTorch uses on the device. Eager PyTorch runs one kernel per
  * operator that the user wrote; other runtimes fuse. Megatron-LM's mixed precision uses 16-bit weights with fp32 master
- * weights, without autocast. So does PyTorch's FSDP (ZeRO 2 and 3): MixedPrecision(param_dtype) casts the shards of
- * fp32 weights before it gathers them.
+ * weights, without autocast. PyTorch's FSDP (ZeRO 2 and 3) casts the shards of fp32 weights before it gathers them
+ * (MixedPrecision(param_dtype)). Trainers run autocast beside it: accelerate, Lightning and Composer wrap the forward pass
+ * of FSDP in it. --mixed-precision fsdp is FSDP alone, as in torchtitan.
  */
 #include "base/ctx.h"
 #include "device/device.h"
 #include "device/number.h"
 #include "graph/runtimes.h"
 
-#define STOPS_SINCE 2024 /* PyTorch 2.1, October 2023: recomputation stops at the last tensor that backward reads */
-
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
 
-static void settle_megatron(cm_train_options *train)
+static void omit_autocast(cm_train_options *train)
 {
     if (without_autocast[train->precision]) train->precision = without_autocast[train->precision];
     train->master = true;
@@ -31,10 +30,11 @@ static bool has_autocast(cm_precision p)
 
 static void settle_sharding(cm_step_options *o)
 {
-    if (cm__is_pytorch(o->runtime) && o->plan.zero >= 2 && has_autocast(o->train.precision)) o->train.master = true;
+    if (!cm__is_pytorch(o->runtime) || o->plan.zero < 2 || !has_autocast(o->train.precision)) return;
+    o->train.master = true;
+    if (o->train.mixed_precision == CM_MIXED_PRECISION_FSDP) omit_autocast(&o->train);
+    else o->train.mixed_precision = CM_MIXED_PRECISION_AUTOCAST;
 }
-
-#define WIDE_SINCE 2024 /* PEFT 0.12, July 2024: its pull request 1706 */
 
 /* PEFT makes adapters of a model in 16 bits fp32 (autocast_adapter_dtype of get_peft_model(), true by default). Beside
    quantised weights TRL's trainer makes them 16-bit again (see lean.c). */
@@ -42,7 +42,7 @@ static void settle_adapters(cm_step_options *o)
 {
     cm_tuning   *t = &o->train.tuning;
     cm_precision p = o->train.precision;
-    bool         recent = !o->train.software || o->train.software >= WIDE_SINCE;
+    bool         recent = cm__provides(o->train.software, CM__FEATURE_WIDE_ADAPTERS);
     if (t->rank > 0 && !t->narrow && !t->quantize && recent && cm__is_pytorch(o->runtime))
         t->wide |= p == CM_PRECISION_BF16 || p == CM_PRECISION_FP16;
 }
@@ -56,14 +56,14 @@ static void settle_recompute(cm_step_options *o)
     o->plan.recompute = o->train.recompute;
     o->plan.recompute_layers = o->train.recompute_layers;
     o->train.keep_products = cm__is_pytorch(o->runtime);
-    bool old = cm__is_pytorch(o->runtime) && o->train.software && o->train.software < STOPS_SINCE;
-    o->train.whole_layers |= old || o->runtime == CM_RUNTIME_MEGATRON;
+    bool old = cm__is_pytorch(o->runtime) && !cm__provides(o->train.software, CM__FEATURE_EARLY_STOP);
+    o->train.whole_layers |= old || cm__is_megatron(o->runtime);
 }
 
 /* Options of PyTorch's runtimes that another runtime would ignore, and of whole graphs. */
 static cm_status refuse_options(const cm_device *device, const cm_step_options *o, cm_diag *diag)
 {
-    bool megatron = o->runtime == CM_RUNTIME_MEGATRON, eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER;
+    bool megatron = cm__is_megatron(o->runtime), eager = cm__is_eager(o->runtime);
     if (o->train.loss_kernel && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (o->train.logits && megatron)
@@ -75,7 +75,7 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.tuning.quantize == CM_QUANTIZE_FP8 && o->train.precision != CM_PRECISION_FP8)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--quantize fp8 stores weights for products in 8 bits: add "
                             "--precision fp8");
-    if (o->train.narrow_gradients && o->runtime != CM_RUNTIME_MEGATRON)
+    if (o->train.narrow_gradients && !cm__is_megatron(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the "
                             "runtime is %s", cm_runtime_name(o->runtime));
     if (o->train.moments && !megatron)
@@ -98,7 +98,7 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.whole_layers && !megatron && !cm__is_pytorch(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--reentrant is PyTorch's way of recomputing; the runtime is %s",
                             cm_runtime_name(o->runtime));
-    if (o->steps_per_call > 1 && device->info.style == CM_STYLE_KERNELS && o->runtime != CM_RUNTIME_NATIVE)
+    if (o->steps_per_call > 1 && device->info.style == CM_STYLE_KERNELS && !cm__is_vendors(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--steps-per-call is for devices that run whole graphs; %s runs "
                             "kernel by kernel", device->info.id);
     return CM_OK;
@@ -117,7 +117,7 @@ static cm_status refuse_trainer(const cm_step_options *o, cm_diag *diag)
    backward reads of each. Its libraries have a kernel for norms, and its autocast has lists of its own. */
 static bool runs_as_written(const cm_device *device, cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_NATIVE && cm__value_or(device->execution.stored_scores, 0) > 0;
+    return cm__is_vendors(runtime) && cm__value_or(device->execution.stored_scores, 0) > 0;
 }
 
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
@@ -131,17 +131,17 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     status = refuse_options(device, o, diag);
     if (!status) status = refuse_trainer(o, diag);
     if (status) return status;
-    if (!o->layout) o->layout = o->runtime == CM_RUNTIME_TUNED ? CM_LAYOUT_NHWC : device->layout;
+    if (!o->layout) o->layout = cm__is_tuned(o->runtime) ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     /* people's fused kernels are of norms, too: one kernel that stores its input and a number per row */
-    bool eager = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_EAGER && !o->train.fused_kernels;
+    bool eager = cm__is_eager(o->runtime) && !o->train.fused_kernels;
     if (o->load.fuse == CM_FUSE_ALL && (eager || runs_as_written(device, o->runtime)))
         o->load.fuse = eager ? CM_FUSE_EAGER : CM_FUSE_NORMS;
-    if (o->runtime == CM_RUNTIME_MEGATRON) settle_megatron(&o->train);
-    settle_sharding(o);
+    if (cm__is_megatron(o->runtime)) omit_autocast(&o->train);
     settle_adapters(o);
+    settle_sharding(o);
     settle_recompute(o);
     o->train.habana_lists = runs_as_written(device, o->runtime);
-    o->train.traced_backward = cm_runtime_base(o->runtime) == CM_RUNTIME_TORCH_COMPILE;
+    o->train.traced_backward = cm__compiles(o->runtime);
     return CM_OK;
 }

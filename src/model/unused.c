@@ -4,6 +4,7 @@
 
 #include "base/ctx.h"
 #include "device/device.h"
+#include "device/number.h"
 #include "graph/runtimes.h"
 #include "model/execution/execution.h"
 
@@ -33,7 +34,7 @@ static bool fuses_otherwise(const question *q)
 static bool by_kernels(const question *q) { return cm_device_get_info(q->device)->style == CM_STYLE_KERNELS; }
 static bool by_supersteps(const question *q) { return cm_device_get_info(q->device)->style == CM_STYLE_BSP; }
 static bool by_pytorch(const question *q) { return cm__is_pytorch(q->runtime); }
-static bool not_native(const question *q) { return q->runtime != CM_RUNTIME_NATIVE; }
+static bool not_native(const question *q) { return !cm__is_vendors(q->runtime); }
 static bool calls_kernels(const question *q) { return !cm__execution_applies(q->device, q->runtime); }
 static bool launches_or_loads(const question *q)
 {
@@ -43,7 +44,7 @@ static bool has_host_time(const question *q) { return not_native(q) || q->device
 static bool has_releases(const question *q)
 {
     const cm__execution *e = &q->device->execution;
-    return not_native(q) || (e->older_before.known && !e->interval_s.known);
+    return not_native(q) || (cm__value_or(e->older_software, 1) != 1 && !e->interval_s.known);
 }
 static bool release_counts(const question *q) { return not_native(q) || cm__is_causal(q->forward); }
 /* Releases differ in attention, in what recomputation repeats, and in how they join gradients of cut tensors. */
@@ -52,6 +53,12 @@ static bool year_counts(const question *q)
     bool cuts = false;
     for (int32_t i = 0; i < q->forward->n_nodes; i++) cuts |= q->forward->nodes[i].op == CM_OP_UNPACK;
     return !by_pytorch(q) || attends(q) || cuts || q->o->train.recompute || q->o->plan.recompute;
+}
+
+static bool casts_shards(const question *q)
+{
+    cm_precision p = q->o->train.precision ? q->o->train.precision : cm_device_usual_precision(q->device);
+    return by_pytorch(q) && (p == CM_PRECISION_AMP_BF16 || p == CM_PRECISION_AMP_FP16 || p == CM_PRECISION_FP8);
 }
 
 static bool recomputes_something(const question *q) { return by_pytorch(q) || attends(q); }
@@ -63,10 +70,11 @@ static bool fuse(const question *q) { return q->usual != NULL; }
 static bool attention(const question *q) { return q->o->train.attention != CM_ATTENTION_AUTO; }
 static bool efficient(const question *q) { return q->o->train.attention == CM_ATTENTION_EFFICIENT; }
 static bool cudnn(const question *q) { return q->o->train.attention == CM_ATTENTION_CUDNN; }
-static bool software(const question *q) { return q->o->train.software > 0; }
+static bool software(const question *q) { return q->o->train.software.given; }
 static bool quantize(const question *q) { return q->o->train.tuning.quantize != CM_QUANTIZE_NONE; }
 static bool host(const question *q) { return q->o->loading.host != NULL; }
 static bool several_steps(const question *q) { return q->o->steps_per_call > 1; }
+static bool fsdp(const question *q) { return q->o->train.mixed_precision == CM_MIXED_PRECISION_FSDP; }
 static bool stable_norms(const question *q) { return q->o->train.stable_norms; }
 static bool tensorflow(const question *q) { return q->o->train.tensorflow; }
 static bool selective(const question *q) { return q->o->train.recompute == CM_RECOMPUTE_SELECTIVE; }
@@ -84,7 +92,7 @@ static const rule of_models[] = {
 static const rule of_devices[] = {
     {efficient, by_pytorch, "--attention efficient is a kernel of PyTorch, which does not run: choose flash or math"},
     {cudnn, not_native, "--attention cudnn is a kernel of NVIDIA's library, which does not run: choose flash or math"},
-    {software, has_releases, "--software is the year of PyTorch or Megatron-LM, and its runtime is native: omit it"},
+    {software, has_releases, "--software names releases of PyTorch or Megatron-LM, and its runtime is native: omit it"},
     {software, release_counts, "known releases of its software differ for models with causal attention, which this one "
                                "has not: omit --software"},
     {software, year_counts, "releases of PyTorch differ in attention and recomputation, and the step has neither: omit "
@@ -92,6 +100,7 @@ static const rule of_devices[] = {
     {quantize, by_kernels, "--quantize stores weights in formats of GPU libraries, for which it has no kernels"},
     {host, launches_or_loads,
      "under its native runtime the host only loads data: add --dataset or --host-io on, or omit --host"},
+    {fsdp, casts_shards, "--mixed-precision fsdp is about PyTorch's steps in amp-bf16, amp-fp16 and fp8: omit it"},
     {several_steps, has_host_time, "no host time per call of it is known, which --steps-per-call divides: omit it"},
     {stable_norms, by_supersteps, "--stable-norms is about how IPUs compute norms: omit it"},
     {tensorflow, by_supersteps, "--tensorflow is about programs of IPUs: omit it"},
@@ -99,7 +108,7 @@ static const rule of_devices[] = {
      "selective recomputation repeats attention here, and the model has none: choose --recompute full"},
 };
 
-/* What a question about several models or devices may say for those that have the choice. */
+/* Options that a question about several models or devices may state for those that have the choice. */
 static const rule accepted[] = {
     {layout, has_images, "--layout has no effect: the model has no images"},
     {fuse, fuses_otherwise, "--fuse has no effect: under this runtime the model has the same operators without it"},

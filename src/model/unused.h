@@ -17,9 +17,9 @@ cm_status cm__refuse_for_model(const cm_graph *forward, const cm_step_options *a
 cm_status cm__refuse_for_device(const cm_graph *forward, const cm_device *device, cm_runtime runtime,
                                 const cm_step_options *asked, cm_diag *diag);
 
-/* What is accepted, because a question about several models or devices means those that have the choice, and does
-   nothing for this one; NULL: nothing. A single prediction warns of it. usual: if the user chose another fusion than
-   the runtime's, the model with that one; otherwise NULL. */
+/* Options that are accepted because a question about several models or devices means those that have the choice, and
+   does nothing for this one; NULL: nothing. A single prediction warns of it. usual: if the user chose another fusion
+   than the runtime's, the model with that one; otherwise NULL. */
 const char *cm__without_effect(const cm_graph *forward, const cm_graph *usual, const cm_device *device,
                                cm_runtime runtime, const cm_step_options *asked);
 

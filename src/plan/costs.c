@@ -4,7 +4,7 @@
 #include <math.h>
 #include "graph/rule.h"
 #include "graph/runtimes.h"
-#include "graph/train.h"
+#include "graph/training/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/execution/execution.h"
@@ -55,12 +55,12 @@ static void find_bytes(cm__model *m)
                                                                            : NULL;
         if (x->role == CM_ROLE_PARAMETER && !x->frozen) numbers += cm_tensor_elements(x).c[0];
         if (x->producer >= 0 && g->nodes[x->producer].op == CM_OP_UNPACK) continue;
-        if (x->role == CM_ROLE_CAST && (g->narrow_weights || !outlives_forward(g, x))) continue;
+        if (x->role == CM_ROLE_CAST && (g->asked.narrow_weights || !outlives_forward(g, x))) continue;
         if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");
     m->weight_bytes = weights / numbers;
-    m->buffered = m->runtime == CM_RUNTIME_MEGATRON;
+    m->buffered = cm__buffers_gradients(m->runtime);
     m->gradient_bytes = gradients / numbers * cm__gradient_copies(g, m->runtime);
     m->state_bytes = states / numbers;
     m->frozen_copies = frozen > 0 ? 1 + copies / frozen : 1;

@@ -31,7 +31,7 @@ static bool too_large(cm__model *m, const cm_plan *p)
     return here && p->recompute != CM_RECOMPUTE_FULL && (!m->sharded || too_large(m->sharded, p));
 }
 
-/* Predicted times that are so close do not tell which plan is faster. Plain replicas are preferred then: sharding has
+/* Predicted times that are so close do not decide which plan is faster. Plain replicas are preferred then: sharding has
    costs in scripts, checkpoints and hooks that are not predicted. */
 static double preference(void *unused, const cm_plan *p, double step_s)
 {

@@ -10,10 +10,11 @@
  *     the working memory of the current layer
  *     the loss, in the last stage
  *
- * See docs/plans.md.
+ * See docs/dev/plans.md.
  */
 #include <math.h>
 #include "plan/search.h"
+#include "graph/runtimes.h"
 
 #define BUCKETS_BYTES (2.0 * 25 * 1024 * 1024) /* PyTorch's gradient buckets: one is filled, one is sent */
 
@@ -236,7 +237,7 @@ static bool pieces_fit(const cm__model *m, const cm_plan *p, int32_t pieces)
 /* Choices of early gradient reduction: Megatron-LM has it as an option, PyTorch always does it. */
 static unsigned overlaps(const cm__model *m, const cm_plan *p)
 {
-    return m->runtime == CM_RUNTIME_MEGATRON && p->dp * p->cp > 1 ? 2 : 1;
+    return cm__buffers_gradients(m->runtime) && p->dp * p->cp > 1 ? 2 : 1;
 }
 
 uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
@@ -247,7 +248,7 @@ uint64_t cm__plans_at(const cm__model *m, const cm_plan *p)
     return (pieces + schedules - 1) * zero * offloads * overlaps(m, p); /* GPipe has no interleaving */
 }
 
-/* What all choices of a place share, for one step. */
+/* Values that all choices of a place share, for one step. */
 typedef struct at_place {
     const cm__model *m;
     const cm__cost  *c;
@@ -287,7 +288,7 @@ static void try_plan(at_place *at, const cm_plan *p, uint64_t index, cm__score *
         best->feasible++;
         return;
     }
-    cm__iteration it = cm__iterate(&at->st, waits_of(at), p, m->runtime == CM_RUNTIME_MEGATRON);
+    cm__iteration it = cm__iterate(&at->st, waits_of(at), p, cm__is_megatron(m->runtime));
     cm__scored    new = {.score = score ? score(user, p, it.step_s) : it.step_s, .step_s = it.step_s,
                          .peak_bytes = peak, .tight = peak > SURE * m->capacity_bytes, .index = index};
     if (isinf(new.score)) { /* longer than the time limit */
@@ -301,21 +302,17 @@ static void try_plan(at_place *at, const cm_plan *p, uint64_t index, cm__score *
     add(best, &new);
 }
 
-/* github.com/NVIDIA/Megatron-LM, CHANGELOG.md names fully sharded training first at Core 0.12 and offloading of
-   optimizer states at 0.11; that both are of 2025 is from memory. */
-#define MEGATRON_FSDP 2025
-
 /* True: a release of Megatron-LM that shards optimizer states, but neither gradients nor weights. Offloading of
    activations, which it has since Core 0.5, is not searched there. */
 static bool shards_states_only(const cm__model *m)
 {
-    return m->runtime == CM_RUNTIME_MEGATRON && m->step->software && m->step->software < MEGATRON_FSDP;
+    return cm__is_megatron(m->runtime) && !cm__provides(m->step->asked.software, CM__FEATURE_MEGATRON_SHARDING);
 }
 
 /* Later releases shard more, which is not in common use there. */
 static int32_t stages_of_zero(const cm__model *m, const cm_plan *p)
 {
-    bool states_only = shards_states_only(m) || (m->usual && m->runtime == CM_RUNTIME_MEGATRON);
+    bool states_only = shards_states_only(m) || (m->usual && cm__is_megatron(m->runtime));
     return cm__replicas(p) < 2 ? 1 : states_only ? 2 : 4;
 }
 

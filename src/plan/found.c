@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* found.c - predict one plan in full, exactly as `predict` does when it is given that plan. */
 #include <math.h>
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "model/execution/execution.h"
 #include "model/question.h"
 #include "plan/search.h"
@@ -86,6 +86,7 @@ static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, cons
                       .throughput_samples_s = i->throughput_samples_s,
                       .mfu = i->mfu,
                       .peak_bytes = use->peak_bytes,
+                      .chance = cm_memory_chance(use),
                       .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s,
                       .bubble_s = i->bubble_s,
                       .training_s = i->step_time_s * f->iterations,
@@ -106,8 +107,8 @@ static const cm__common *find_common(void *user)
     return cm__shared_common(w->f->m->shared, w->step, w->f->device, w->f->m->runtime, w->plan);
 }
 
-/* What other devices use for the same plan. Devices with execution rules of their own have no kernel calls. Those that
-   divide batches themselves have the memory of one chip, whatever the plan is. */
+/* The values that other devices use for the same plan. Devices with execution rules of their own have no kernel
+   calls. Those that divide batches themselves have the memory of one chip, whatever the plan is. */
 static cm__shared_step shared_for(wanting *w)
 {
     const cm__finding *f = w->f;

@@ -14,7 +14,7 @@ typedef struct dealing {
     atomic_int         next;
 } dealing;
 
-/* `how` is set before setjmp() and after it only through memory, so that longjmp() leaves it as it is. */
+/* `how` is set before setjmp() and after it only through memory, so that longjmp() does not change it. */
 static void *run(void *argument)
 {
     dealing *d = argument;

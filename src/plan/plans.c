@@ -15,6 +15,7 @@
 #include "plan/ranks.h"
 #include "model/by_length.h"
 #include "model/question.h"
+#include "model/unused.h"
 #include "plan/timing.h"
 
 #define SHOWN 10
@@ -392,6 +393,16 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
     if (!search->n_found) search->info.reason = reason_of(&s);
 }
 
+/* The search tries plans with recomputation itself, so options about it are of use. */
+static void refuse_unused(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
+{
+    cm_step_options asked = {.train = o->train, .load = o->load, .runtime = o->runtime,
+                             .plan.recompute = CM_RECOMPUTE_FULL};
+    asked.train.recompute = CM_RECOMPUTE_NONE;
+    cm__pass_on(ctx, cm__refuse_for_model(forward, &asked, ctx->diag));
+    cm__pass_on(ctx, cm__refuse_for_device(forward, device, cm__runtime_on(device, o->runtime), &asked, ctx->diag));
+}
+
 cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
                         cm_search **search, cm_diag *diag)
 {
@@ -408,6 +419,7 @@ cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const 
     s->ctx = ctx;
     cm__plan_needs(ctx, options->fabric, options->devices);
     cm__plan_within(ctx, options->fabric, options->devices);
+    refuse_unused(ctx, forward, device, options);
     run(s, forward, device, options);
     ctx->diag = NULL;
     *search = s;

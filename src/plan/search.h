@@ -29,7 +29,7 @@ const cm_footprint *cm__shared_memory(cm__plan_shared *shared, const cm_graph *g
 /* The calls of one device of a plan, of which only the sizes that divide a layer count. */
 const cm__common *cm__shared_common(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
                                     cm_runtime runtime, const cm_plan *plan);
-/* The same, with calls of only one of several equal layers (graph/twins.h). */
+/* The same, with calls of only one of several equal layers (graph/plan/twins.h). */
 const cm__common *cm__shared_layers(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
                                     cm_runtime runtime, const cm_plan *plan);
 
@@ -147,7 +147,7 @@ typedef struct cm__plan_step {
     int32_t         layers; /* cm_train_options.recompute_layers */
 } cm__plan_step;
 
-/* What full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
+/* Values that full predictions of plans share. Zero `steps`; usd_s, watts: per device, NAN: unknown. */
 typedef struct cm__finding {
     cm__ctx                 *ctx;
     const cm_search_options *o;

@@ -8,7 +8,7 @@
  * could derive theirs from it, wait.
  */
 #include <pthread.h>
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/numbers.h"
 #include "model/lean.h"

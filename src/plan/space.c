@@ -10,7 +10,7 @@
 
 /* ---- plans in common use ----------------------------------------------------------------------------------------- */
 
-#define USUAL_TOKENS 16384 /* of a micro-batch: larger ones gain little (docs/plans.md) */
+#define USUAL_TOKENS 16384 /* of a micro-batch: larger ones gain little (docs/dev/plans.md) */
 #define USUAL_SAMPLES 1024 /* the same of samples that are not sequences */
 #define USUAL_STAGES 16
 #define LONG_SEQUENCE 32768 /* tokens per device from which context parallelism is in use */

@@ -35,6 +35,7 @@ cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_ste
     if (status) return status;
     d->entry.fits = use.fits;
     d->entry.peak_bytes = use.peak_bytes;
+    d->entry.chance = cm_memory_chance(&use);
     if (!use.fits) note_lack(d, step, &use);
     bool explains = cm_device_get_info(d->device)->style != CM_STYLE_KERNELS; /* the device explains why nothing fits */
     return use.fits || r->options.batch || explains ? cm_step_time(step, batch, &d->entry.prediction, &d->diag) : CM_OK;
@@ -46,6 +47,7 @@ static void note_refusal(cm__rank_device *d)
     d->entry.state = d->status == CM_ERR_FIT ? CM_RANK_NO_FIT : CM_RANK_CANNOT;
     snprintf(d->reason, sizeof d->reason, "%s", d->diag.reason);
     d->entry.fits = false;
+    d->entry.chance = (cm_chance){0, {0, 0}, CM_DOES_NOT_FIT};
     d->status = CM_OK;
 }
 

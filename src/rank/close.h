@@ -8,4 +8,7 @@
 /* order.c: true if 1 is inside the 90 % interval of the ratio of both values. An unknown error is too large. */
 bool cm__rank_too_close(const cm_rank_entry *a, const cm_rank_entry *b);
 
+/* order.c: true if the 90 % interval of the step time is too wide for a place in a ranking. */
+bool cm__rank_too_uncertain(const cm_prediction_info *p);
+
 #endif

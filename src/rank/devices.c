@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
+#include "device/described.h"
 #include "device/price_list.h"
 #include "device/profile.h"
 #include "rank/rank.h"
@@ -30,7 +31,7 @@ void cm__rank_list_devices(cm_ranking *r)
     const cm_rank_options *o = &r->options;
     for (int32_t i = 0; built_in_only(o) && i < cm_devices(); i++) add_device(r, cm_device_id(i), false);
     for (const char *at = built_in_only(o) ? "" : o->devices; *at;) {
-        size_t      length = strcspn(at, ",");
+        size_t      length = cm__device_name_length(at);
         const char *name = cm__text_copy_n(r->ctx, at, length);
         if (length && !listed(r, name)) add_device(r, name, false);
         at += length + (at[length] == ',');

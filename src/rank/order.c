@@ -8,6 +8,36 @@
 #include "rank/close.h"
 #include "rank/rank.h"
 
+#define WIDEST 4.0 /* a wider interval covers most of a ranking, so a place in it says nothing */
+
+bool cm__rank_too_uncertain(const cm_prediction_info *p) { return p->interval_s[1] > WIDEST * p->interval_s[0]; }
+
+/* Why nobody rents or sells the device as it is; NULL: somebody does, or the profile does not say. */
+static const char *not_offered(const cm_device_info *info)
+{
+    static const char *const nowhere[] = {"testbed", "retired"};
+    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere && !info->part_of; i++)
+        if (info->availability && strcmp(info->availability, nowhere[i]) == 0)
+            return i ? "not sold any more" : "only in testbeds";
+    return info->part_of;
+}
+
+/* Devices that the user names, or whose prices, are compared even if nobody offers them. */
+static void set_apart(const cm_ranking *r, cm__rank_device *d)
+{
+    const cm_rank_options    *o = &r->options;
+    const cm_prediction_info *p = &d->entry.prediction;
+    const char               *closed = o->devices || o->vendor || o->provider ? NULL : not_offered(cm_device_get_info(d->device));
+    char                      low[32], high[32];
+    d->entry.too_uncertain = cm__rank_too_uncertain(p);
+    if (!closed && !d->entry.too_uncertain) return;
+    d->entry.state = closed ? CM_RANK_NOT_OFFERED : CM_RANK_UNCERTAIN;
+    double batch = (double)p->batch / p->devices;
+    cm__cell(low, sizeof low, batch / p->interval_s[1]);
+    cm__cell(high, sizeof high, batch / p->interval_s[0]);
+    snprintf(d->reason, sizeof d->reason, "%s%s%s to %s samples/s", closed ? closed : "", closed ? "; " : "", low, high);
+}
+
 void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
@@ -31,7 +61,7 @@ void cm__rank_settle_state(const cm_ranking *r, cm__rank_device *d)
         else if (dear)
             snprintf(d->reason, sizeof d->reason, "costs %.0f USD, more than %g", e->usd + e->port_usd, o->max_usd);
         else snprintf(d->reason, sizeof d->reason, "its %s does not meet the condition", failed);
-    }
+    } else set_apart(r, d);
 }
 
 static _Thread_local bool less_is_better; /* qsort() has no user argument */
@@ -41,7 +71,7 @@ static int by_value(const void *left, const void *right)
     const cm__rank_device *a = *(cm__rank_device *const *)left, *b = *(cm__rank_device *const *)right;
     if (a->entry.state != b->entry.state) return a->entry.state < b->entry.state ? -1 : 1;
     double x = a->entry.value, y = b->entry.value;
-    if (a->entry.state == CM_RANK_PLACED && x != y) return (x < y) == less_is_better ? -1 : 1;
+    if (a->entry.state <= CM_RANK_NOT_OFFERED && x != y) return (x < y) == less_is_better ? -1 : 1;
     return strcmp(cm_device_get_info(a->device)->id, cm_device_get_info(b->device)->id);
 }
 
@@ -80,8 +110,19 @@ static bool undominated(const cm_ranking *r, const cm_rank_entry *e)
     return true;
 }
 
+/* Devices that are all too uncertain are ranked among themselves. */
+static void place_uncertain(cm_ranking *r)
+{
+    for (int32_t i = 0; i < r->n_devices; i++)
+        if (r->devices[i].entry.state == CM_RANK_PLACED && !r->devices[i].unlisted) return;
+    for (int32_t i = 0; i < r->n_devices; i++)
+        if (r->devices[i].entry.state == CM_RANK_UNCERTAIN)
+            r->devices[i].entry.state = CM_RANK_PLACED, r->devices[i].entry.reason = NULL;
+}
+
 void cm__rank_sort(cm_ranking *r)
 {
+    place_uncertain(r);
     r->order = cm__alloc_array(r->ctx, (size_t)r->n_devices + 1, sizeof *r->order);
     for (int32_t i = 0; i < r->n_devices; i++)
         if (!r->devices[i].unlisted) r->order[r->n_entries++] = &r->devices[i];

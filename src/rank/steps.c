@@ -2,6 +2,7 @@
 /* steps.c - the step graphs that devices share, and the parts that are computed once per graph. */
 #include <string.h>
 #include "model/unused.h"
+#include "graph/runtimes.h"
 #include "rank/rank.h"
 
 static bool same_graph(const cm_step_options *a, const cm_step_options *b)
@@ -94,7 +95,7 @@ cm__rank_step *cm__rank_owner(cm__rank_step *s) { return s->graph_of ? s->graph_
 const cm__common *cm__rank_common(const cm_ranking *r, cm__rank_step *s)
 {
     if (s->calls_of) s = s->calls_of;
-    if (s->options.runtime == CM_RUNTIME_NATIVE || !s->has_lock) return NULL;
+    if (cm__is_vendors(s->options.runtime) || !s->has_lock) return NULL;
     pthread_mutex_lock(&s->lock);
     if (!s->common.calls) make_common(s, r);
     pthread_mutex_unlock(&s->lock);

@@ -29,6 +29,7 @@ typedef struct cm__renderer {
     void (*job)(cm__ctx *ctx, const cm__job_report *report, FILE *out);
     void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
     void (*trace_fit)(cm__ctx *ctx, const cm__trace_fit_report *report, FILE *out);
+    void (*diff)(cm__ctx *ctx, const cm__diff_report *report, FILE *out);
 } cm__renderer;
 
 extern const cm__renderer cm__renderers[CM__FORMATS];
@@ -60,12 +61,13 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *report);
    of these was necessary. */
 /* "none", "selective", "full", or "full:20" if 20 layers are recomputed, as --recompute takes it. */
 const char *cm__recompute_text(cm__ctx *ctx, const cm_plan *plan);
+/* "cores 154, clock_hz 1.8 GHz": what the device's profile does not state; NULL: nothing. */
+const char *cm__assumed_text(cm__ctx *ctx, const cm_device *device);
 /* "3.2 days", "5.1 h", "12 min", "45 s" */
 const char *cm__duration_text(cm__ctx *ctx, double s);
-/* What the place adds to the steps of a job: interruptions, or the queue of a facility. NULL: nothing. */
+/* Time that the place adds to the steps of a job: interruptions, or the queue of a facility. NULL: nothing. */
 const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *entry);
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
-const char *cm__fits_answer(const cm__memory_report *report); /* yes, no or unsure */
 void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__fits_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__fits_csv(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
@@ -124,15 +126,23 @@ void cm__print_loop(cm__ctx *ctx, const cm__loop *loop, bool timed, FILE *out);
 const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph);
 /* " at most, samples of 300 tokens in the mean, padded to 410"; "" if all samples have one length. step NULL: without
    the length that they are padded to. */
+/* "amp-bf16"; where the name does not imply in which type the trained weights are stored: "bf16 with fp32 master weights". */
+const char *cm__precision_text(cm__ctx *ctx, const cm_graph *step);
 const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm_step *step, int64_t batch);
 /* "Bx3x224x224", "scalar"; B is the batch size. */
 const char *cm__shape_text(cm__ctx *ctx, const cm_tensor *tensor);
 /* Shape of the first output of a node, or "-". */
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node);
-const char *cm__fits_word(bool fits, bool sure);                       /* yes, unsure, no */
-const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *use); /* why it may not fit; NULL: it surely fits or not */
+const char *cm__fits_word(const cm_chance *chance); /* yes, unsure, no */
+/* Whether it fits with each kind of script that is open, and how to say which one it is; NULL: nothing is open. */
+const char *cm__open_text(cm__ctx *ctx, const cm_memory_use *use);
+const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *use); /* a warning if the script decides; NULL: it does not */
 const char *cm__printable(cm__ctx *ctx, const char *text); /* a copy by cm__make_printable() */
-/* Print "# label       text" with the prefix "# ", wrapped at 100 characters; nothing if `text` is NULL or empty. */
+/* The limits that were asked for, a sentence each. */
+void cm__print_gates(cm__ctx *ctx, FILE *out, int label_width, const cm__gates *gates);
+void cm__diff_text(cm__ctx *ctx, const cm__diff_report *report, FILE *out);
+void cm__diff_json(cm__ctx *ctx, const cm__diff_report *report, FILE *out);
+/* Print "# label       text" with the prefix "# "; nothing if `text` is NULL or empty. */
 void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text);
 
 #endif

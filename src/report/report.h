@@ -130,12 +130,37 @@ typedef struct cm__loop_options {
 } cm__loop_options;
 
 /* Options of `predict`. */
+/* Limits that an answer must keep; 0: none. */
+typedef struct cm__limits {
+    double step_s, memory_bytes, throughput_samples_s; /* of predict */
+    double speed;                                      /* of watch-log: a fraction of the prediction */
+} cm__limits;
+
+/* One limit beside the predicted value, which decides. */
+typedef struct cm__gate {
+    const char *name, *unit;         /* of the option, without dashes; "s", "B", "samples/s", or "" for a fraction */
+    double      limit, value, interval[2]; /* interval: 90 % */
+    bool        least;               /* the value must be at least the limit; false: at most */
+    bool        held, sure;          /* sure: the limit is outside the interval */
+    const char *text;                /* a sentence */
+} cm__gate;
+
+#define CM__GATES_MOST 3
+typedef struct cm__gates {
+    cm__gate all[CM__GATES_MOST];
+    int32_t  count, missed;
+} cm__gates;
+
+/* Judge a limit and add it; a limit of 0 adds nothing. */
+void cm__gates_add(cm__ctx *ctx, cm__gates *gates, cm__gate gate);
+
 typedef struct cm__predict_request {
     cm__graph_request  graph;
     const char        *device, *cluster; /* cluster NULL: the default of cm_fabric_new() */
     const char        *host_file; /* profile with times of the host; NULL: none. Only users of this machine name files */
     cm_predict_options options;
     bool               list_ops, list_missing;
+    cm__limits         limits;
     int32_t            prompt, generate; /* tokens of a prompt and of its answer; 0: no generation */
     cm__loop_options   loop;
 } cm__predict_request;
@@ -187,8 +212,10 @@ typedef struct cm__predict_report {
     bool                 fits;
     cm__generation       generation; /* if it was asked for */
     cm__loop             loop;       /* if it was asked for */
+    cm__gates            gates;      /* of the limits that were asked for */
     const char          *doubt;      /* why the prediction is doubtful: the device does not support it; NULL: fine */
-    const char          *unsure;     /* why it may not fit, although `fits` is true; NULL: it surely fits or does not */
+    cm_chance            chance;
+    const char          *unsure;     /* why the script decides whether it fits; NULL: it does not decide */
 } cm__predict_report;
 
 /* Options for cm_step_new() from those of a request. */
@@ -197,6 +224,9 @@ cm_step_options cm__step_options_of(const cm__graph_request *graph, const cm_pre
 
 /* Add the times and the memory of generation to a report of the pass over the prompt. */
 void cm__generation_add(cm__predict_report *r);
+
+/* Judge the request's limits. */
+void cm__predict_gates(cm__predict_report *r);
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag);
 void      cm__predict_report_free(cm__predict_report *report);
@@ -229,6 +259,7 @@ void      cm__plan_report_free(cm__plan_report *report);
 typedef struct cm__scale_request {
     cm__graph_request  graph;
     const char        *device, *cluster;
+    const char        *host_file; /* as in cm__predict_request */
     cm_predict_options options; /* the number of replicas in its plan is ignored */
     int64_t            counts[CM__POINTS_MAX]; /* of devices */
     int32_t            n_counts;
@@ -241,6 +272,7 @@ typedef struct cm__scale_point {
     double             lost[3];    /* fractions of a step: communication, bubble, host; the rest is computing */
     double             peak_bytes; /* of one device */
     bool               fits, sure; /* as in cm_memory_use */
+    cm_chance          chance;
 } cm__scale_point;
 
 typedef struct cm__scale_report {
@@ -288,6 +320,7 @@ typedef struct cm__curve_point {
     int64_t batch;
     double  peak_bytes;
     bool    fits;
+    cm_chance chance;
 } cm__curve_point;
 
 #define CM__ALIVE_SHOWN 8
@@ -375,6 +408,7 @@ typedef struct cm__watch_report {
     cm_train_log        log;
     cm__predict_report *predicted;   /* owned */
     bool                inside;      /* recent steps are inside the prediction's interval */
+    cm__gates           gates;
     double              remaining_s; /* at the measured speed; NAN: unknown */
 } cm__watch_report;
 
@@ -384,6 +418,32 @@ void      cm__watch_report_free(cm__watch_report *report);
 void      cm__watch_text(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
 void      cm__watch_json(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
 void      cm__watch_csv(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
+
+/* `diff`: what changed between two saved answers. A number that an answer lacks is NAN. */
+typedef struct cm__changed {
+    const char *name;                  /* "stages.load_s", "ranking[nvidia-h200].step_time_s" */
+    double      before, after, change; /* change: relative; INFINITY: from zero, or missing; NAN: words */
+    const char *old_words, *new_words; /* of what is no number; NULL: missing */
+    bool        counts;                /* it is one of the answer's figures: a limit applies to it */
+} cm__changed;
+
+typedef struct cm__changes {
+    cm__changed *rows;
+    int32_t      count, capacity;
+} cm__changes;
+
+typedef struct cm__diff_report {
+    cm__ctx    *ctx;
+    const char *paths[2], *command;
+    cm__changes fields;          /* figures first, then details; the largest relative change first */
+    cm__changes kernels, layers; /* the largest difference of times first; layers: sums over "h.0", "h.1" as "h.*" */
+    double      limit, largest;  /* limit 0: none; largest relative change of a figure */
+    bool        exceeded;
+} cm__diff_report;
+
+/* `limit`: of the relative change of figures, 0 for none. */
+cm_status cm__diff_report_new(const char *old, const char *new, double limit, cm__diff_report **report, cm_diag *diag);
+void      cm__diff_report_free(cm__diff_report *report);
 
 /* A batch script for an entry of a job. */
 typedef struct cm__script_options {
@@ -398,6 +458,7 @@ cm_status cm__job_script_print(const cm__job_report *report, const cm_job_entry 
 
 /* Price basis of an entry: a name of cm_basis, "given" for --price, or "-" without a price. */
 const char *cm__rank_basis(const cm_rank_entry *entry);
+const char *cm__rank_state_name(const cm_rank_entry *entry); /* "placed", "too-uncertain" */
 /* Whether the price is that of instances with more devices than the entry uses. */
 bool        cm__rank_in_larger(const cm_rank_entry *entry);
 /* The provider, with the devices of its instances if the entry uses fewer: "Hyperstack (8x)"; "-": no price. */
@@ -502,12 +563,13 @@ typedef struct cm__batch_point {
     int64_t batch;
     double  throughput_samples_s, interval[2], peak_bytes;
     bool    fits;
+    cm_chance chance;
 } cm__batch_point;
 
 #define CM__BATCH_POINTS 16
 #define CM__SCALE_POINTS 8
 
-/* What one track of a timeline does: a slice is a run of calls of one phase. */
+/* The contents of one track of a timeline: a slice is a run of calls of one phase. */
 typedef struct cm__lane_slice {
     const char *name;  /* type of the operator with the longest call */
     const char *phase; /* "forward", ..., "communication", "launch" */
@@ -601,6 +663,7 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_format format, FILE *out,
                                    cm_diag *diag);
 cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__diff_report_print(const cm__diff_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 /* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
@@ -613,5 +676,8 @@ cm_status cm__version_print(cm__output_format format, FILE *out, cm_diag *diag);
 
 /* Replace control characters and bytes that are not UTF-8 by '?'. */
 char       *cm__make_printable(char *text);
+
+/* Write a text with lines of any length, wrapped at blanks for the width of the terminal or $COLUMNS (sheet.c). */
+void cm__write_wrapped(FILE *out, const char *text);
 
 #endif

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.c - texts that several renderers print: shapes, categories of memory, wrapped notes, printable names. */
+/* words.c - texts that several renderers print: shapes, categories of memory, notes, printable names. */
 #include <string.h>
 #include "base/text.h"
 #include "report/render.h"
-
-#define LINE_WIDTH 100
 
 const char *cm__seq_text(cm__ctx *ctx, const cm_graph *graph)
 {
     long long seq = (long long)cm_graph_seq(graph);
     return seq ? cm__format(ctx, ", sequence length %lld", seq) : "";
+}
+
+const char *cm__precision_text(cm__ctx *ctx, const cm_graph *step)
+{
+    cm_precision p = cm_graph_precision(step);
+    cm_dtype     stored = cm_graph_storage(step);
+    bool         named = p != CM_PRECISION_BF16 && p != CM_PRECISION_FP16; /* the others imply what they store */
+    if (named || stored == CM_DTYPES) return cm_precision_name(p);
+    return cm__format(ctx, "%s with %s master weights", cm_precision_name(p), cm_dtype_name(stored));
 }
 
 const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm_step *step, int64_t batch)
@@ -23,6 +30,21 @@ const char *cm__lengths_text(cm__ctx *ctx, const cm_load_options *load, const cm
     if (!step) return mean;
     return cm__format(ctx, "%s%s %lld", mean, padded ? " to" : ": the time is that of",
                       (long long)cm_step_row_tokens(step, batch));
+}
+
+const char *cm__assumed_text(cm__ctx *ctx, const cm_device *device)
+{
+    const char *text = NULL;
+    char        buf[32];
+    for (int32_t i = 0; i < cm_device_assumptions(device); i++) {
+        const cm_assumption *a = cm_device_assumption(device, i);
+        bool                 plain = strcmp(a->number.unit, "1") == 0;
+        const char          *value = a->text;
+        if (!value && plain) value = cm__format(ctx, "%.4g", a->number.value);
+        if (!value) value = cm__format(ctx, "%s%s", cm__si_small(buf, sizeof buf, a->number.value), a->number.unit);
+        text = cm__format(ctx, "%s%s%s %s", text ? text : "", text ? ", " : "", a->member, value);
+    }
+    return text;
 }
 
 static char *dim_text(cm__ctx *ctx, cm_dim dim)
@@ -104,51 +126,53 @@ char *cm__make_printable(char *text)
     return text;
 }
 
-/* Length of the part of a word that fits into a line; a long path is broken after a '/'. */
-static size_t fitting_length(const char *word, size_t length, size_t width)
-{
-    if (length <= width) return length;
-    for (size_t i = width; i > 0; i--)
-        if (word[i - 1] == '/') return i;
-    return width;
-}
-
 void cm__print_note(cm__ctx *ctx, FILE *out, const char *prefix, const char *label, int label_width, const char *text)
 {
-    if (!text || !*text) return;
-    const char *rest = cm__printable(ctx, text);
-    size_t      column = 0, width = LINE_WIDTH - strlen(prefix) - (size_t)label_width;
-    fprintf(out, "%s%-*s", prefix, label_width, label);
-    while (*rest) {
-        size_t word = fitting_length(rest, strcspn(rest, " "), width);
-        if (column && column + word > width) {
-            fprintf(out, "\n%s%*s", prefix, label_width, "");
-            column = 0;
-        }
-        fprintf(out, "%s%.*s", column ? " " : "", (int)word, rest);
-        column += word + 1;
-        rest += word + strspn(rest + word, " ");
-    }
-    putc('\n', out);
+    if (text && *text) fprintf(out, "%s%-*s%s\n", prefix, label_width, label, cm__printable(ctx, text));
+}
+
+void cm__print_gates(cm__ctx *ctx, FILE *out, int label_width, const cm__gates *gates)
+{
+    for (int32_t i = 0; i < gates->count; i++)
+        cm__print_note(ctx, out, "", i ? "" : "limits", label_width, gates->all[i].text);
 }
 
 const char *cm__printable(cm__ctx *ctx, const char *text) { return cm__make_printable(cm__text_copy(ctx, text)); }
 
-const char *cm__fits_word(bool fits, bool sure) { return !fits ? "no" : sure ? "yes" : "unsure"; }
+const char *cm__fits_word(const cm_chance *chance)
+{
+    static const char *const words[CM_VERDICTS] = {"no", "unsure", "yes"};
+    return words[chance->verdict];
+}
+
+/* Whether one kind of script fits, with its peak. */
+static const char *alternative_text(cm__ctx *ctx, const cm_memory_use *u, int32_t at)
+{
+    char      peak[32];
+    cm_chance chance = cm_alternative_chance(u, at);
+    return cm__format(ctx, "%s: %s, %.0f %% (peak %sB)", u->alternatives[at].name, cm__fits_word(&chance),
+                      100 * chance.probability, cm__binary(peak, sizeof peak, u->alternatives[at].peak_bytes));
+}
+
+const char *cm__open_text(cm__ctx *ctx, const cm_memory_use *u)
+{
+    static const char *const settles[] = {
+        [CM_OPEN_LOSS] = "--loss-kernel says which loss the script has",
+        [CM_OPEN_SHARDS] = "accelerate and DeepSpeed keep fp32 shards, and --precision amp-bf16 or amp-fp16 says that "
+                           "the script has them"};
+    const char *said = "", *how = "";
+    for (int32_t i = 0; i < u->n_alternatives; i++) {
+        said = cm__format(ctx, "%s%s%s", said, i ? "; " : "", alternative_text(ctx, u, i));
+        if (i) how = cm__format(ctx, "%s; %s", how, settles[u->alternatives[i].open]);
+    }
+    return u->n_alternatives ? cm__format(ctx, "%s%s", said, how) : NULL;
+}
 
 const char *cm__unsure(cm__ctx *ctx, const cm_memory_use *u)
 {
-    char peak[32], least[32];
-    cm__binary(peak, sizeof peak, u->peak_bytes);
-    if (u->most_bytes > 0)
-        return cm__format(ctx,
-                          "it may not fit: the peak is %sB with 16-bit weights and %sB with the fp32 ones that "
-                          "accelerate and DeepSpeed keep; --precision amp-bf16 or amp-fp16 says that the script has "
-                          "them",
-                          peak, cm__binary(least, sizeof least, u->most_bytes));
-    if (!u->fits || u->sure) return NULL;
-    return cm__format(ctx,
-                      "it may not fit: the peak is %sB with PyTorch's plain cross-entropy and %sB with a fused one; "
-                      "--loss-kernel says which one the script has",
-                      peak, cm__binary(least, sizeof least, u->least_bytes));
+    cm_chance asked = cm_memory_chance(u);
+    for (int32_t i = 0; i < u->n_alternatives; i++)
+        if (cm_alternative_chance(u, i).verdict != CM_DOES_NOT_FIT && asked.verdict == CM_UNSURE)
+            return cm__format(ctx, "it may not fit: %s", cm__open_text(ctx, u));
+    return NULL;
 }

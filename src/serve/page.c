@@ -27,7 +27,7 @@ struct cm__page {
     cm__ctx    *ctx;
     question    query;             /* n 0: none */
     int         at;                /* the part that is being sent: FORM, ANSWER or REST */
-    const char *part, *after;      /* what is left of it; the part after the answer */
+    const char *part, *after;      /* the rest of it; the part after the answer */
     size_t      left, after_left;
     char       *answer;            /* malloc'ed */
 };
@@ -67,7 +67,7 @@ static const char *count(cm__ctx *ctx, const char *text, bool many)
 /* A field of the form, and the option of the ranking on one device and on many. */
 static const struct {
     const char *field, *one, *many;
-    const char *(*value)(cm__ctx *ctx, const char *text, bool many); /* NULL: not translated; no function: as it is */
+    const char *(*value)(cm__ctx *ctx, const char *text, bool many); /* NULL: not translated; no function: unchanged */
 } fields[] = {
     {"model", "model", "model", NULL},
     {"data", "samples", "samples", count}, /* or tokens, by the unit */

@@ -155,13 +155,25 @@ static cm__kernel_group group_of(const char *category, const char *name)
     return has_any(name, layouts) ? CM__KERNEL_LAYOUT : CM__KERNEL;
 }
 
+/* The phase of a kernel call in a trace that `predict --trace` wrote (report/viewers/chrome.c); -1: a recorded trace. */
+static int8_t stated_phase(const json_t *args)
+{
+    if (!*text(args, "estimated by") || !*text(args, "call")) return -1;
+    for (int phase = 0; phase < CM_PHASES; phase++)
+        if (strcmp(text(args, "phase"), cm_phase_name((cm_phase)phase)) == 0) return (int8_t)phase;
+    return -1;
+}
+
 static void add_kernel(cm__events *e, const json_t *event, const char *category, const char *name)
 {
     const json_t *args = json_object_get(event, "args");
     if (!stored(e, number(event, "ts"), e->kernels_to_us)) return;
+    int8_t phase = stated_phase(args);
+    e->predicted |= phase >= 0;
     e->kernels = room(e, e->kernels, e->n_kernels, &e->cap_kernels, sizeof *e->kernels);
     e->kernels[e->n_kernels++] = (cm__kernel){
-        .begin_us = number(event, "ts"), .time_us = fmax(0, number(event, "dur")), .name = name_of(e, name),
+        .begin_us = number(event, "ts"), .time_us = fmax(0, number(event, "dur")),
+        .name = name_of(e, phase < 0 ? name : text(args, "call")), .phase = phase,
         .correlation = number(args, "correlation"), .stream = number(args, "stream"), .op = -1, .step = -1,
         .group = (int8_t)group_of(category, name), .launch_us = NAN};
 }
@@ -237,7 +249,7 @@ static void read_again(cm__events *e, const cm__bytes *bytes)
     read(e, bytes);
 }
 
-/* Of steps that are about equally long, as many as may be stored; at least two, because their distance is the time of a
+/* As many steps of about equal length as may be stored; at least two, because their distance is the time of a
    step. */
 static int32_t steps_to_store(const cm__events *e)
 {

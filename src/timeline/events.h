@@ -28,6 +28,7 @@ typedef struct cm__kernel {
     int32_t op;           /* the operator that launched it: index of cm__events.ops; -1: unknown */
     int32_t step;         /* -1: outside of all steps */
     double  launch_us;    /* NAN: unknown */
+    int8_t  phase;        /* cm_phase that a predicted trace states, in which the kernel's name is its call; -1: none */
 } cm__kernel;
 
 typedef enum cm__kernel_group { CM__KERNEL, CM__KERNEL_LAYOUT, CM__KERNEL_COMM, CM__KERNEL_COPY,
@@ -61,7 +62,7 @@ typedef struct cm__events {
     const char    *device;     /* name; NULL: not recorded */
     double         peak_bytes; /* of allocated device memory; 0: not recorded */
     cm__split_counts counts;
-    bool           shapes;
+    bool           shapes, predicted;
 } cm__events;
 
 /* A trace with more than `most` operators, launches and kernels is read again, and only its first steps are stored.

@@ -21,6 +21,7 @@ static int by_op(const void *a, const void *b)
 static cm_phase phase_of(const cm__events *e, const cm__kernel *k)
 {
     double thread = k->op >= 0 ? e->ops[k->op].thread : 0;
+    if (k->phase >= 0) return (cm_phase)k->phase;
     if (!(k->launch_us > 0)) return CM_FORWARD;
     if (cm__span_at(e, CM__SPAN_UPDATE, thread, k->launch_us, false) >= 0) return CM_UPDATE;
     return cm__span_at(e, CM__SPAN_BACKWARD, thread, k->launch_us, false) >= 0 ? CM_BACKWARD : CM_FORWARD;
@@ -50,7 +51,7 @@ static void add(cm__traced *row, const cm__kernel *k)
 
 /* ---- one operator ----------------------------------------------------------------------------------------------- */
 
-/* What only a kernel's name says: the width of copied elements; that tensor cores multiply fp32 numbers as TF32. */
+/* Facts that only a kernel's name has: the width of copied elements; that tensor cores multiply fp32 as TF32. */
 static void name_type(cm__call *c, const char *kernel)
 {
     static const struct {
@@ -123,7 +124,7 @@ static const char *optimizer_of(const cm__events *e, const cm__host_span *span, 
     return has(name, "AdamW") ? "adamw" : has(name, "Adam") ? "adam" : scales ? "momentum" : "sgd";
 }
 
-/* What an update changes, if the lists of its kernels are not recorded: the parameters that got gradients. */
+/* The parameters that an update changes, if the lists of its kernels are not recorded: those that got gradients. */
 static void count_gradients(const cm__events *e, double *tensors, double *elements)
 {
     int32_t updates = e->n_spans[CM__SPAN_UPDATE];
@@ -166,18 +167,20 @@ static void add_update(timeline *t, cm__map *map, int32_t index)
 
 /* ---- all of them ------------------------------------------------------------------------------------------------ */
 
-static const char *name_of(const cm__kernel *k)
+static const char *name_of(const cm__events *e, const cm__kernel *k)
 {
     static const char *const names[] = {[CM__KERNEL] = "unknown operator", [CM__KERNEL_LAYOUT] = "layout conversion",
                                         [CM__KERNEL_COMM] = "communication", [CM__KERNEL_COPY] = "copies",
                                         [CM__KERNEL_FILL] = "fills"};
+    if (k->phase >= 0) return e->names[k->name];
+    if (k->group == CM__KERNEL_COPY && k->op >= 0) return "copies from and to the host";
     return names[k->group];
 }
 
 static bool on_its_own(const cm__events *e, const cm__kernel *k)
 {
     bool from_host = k->group == CM__KERNEL_COPY && (has(e->names[k->name], "HtoD") || has(e->names[k->name], "DtoH"));
-    return k->op < 0 || k->group == CM__KERNEL_COMM || from_host;
+    return k->phase >= 0 || k->op < 0 || k->group == CM__KERNEL_COMM || from_host;
 }
 
 static void add_kernels(timeline *t, cm__map *map)
@@ -187,10 +190,10 @@ static void add_kernels(timeline *t, cm__map *map)
     for (int32_t i = 0; i < e->n_kernels; i += count) {
         const cm__kernel *k = &e->kernels[i];
         count = 1;
-        if (k->step < 0 || phase_of(e, k) == CM_UPDATE) continue;
+        if (k->step < 0 || (k->phase < 0 && phase_of(e, k) == CM_UPDATE)) continue;
         if (on_its_own(e, k)) {
-            const char *what = k->group == CM__KERNEL_COPY && k->op >= 0 ? "copies from and to the host" : name_of(k);
-            cm__traced *row = row_of(t, map, NULL, what, phase_of(e, k));
+            cm__traced *row = row_of(t, map, NULL, name_of(e, k), phase_of(e, k));
+            row->is_stated = k->phase >= 0;
             add(row, k);
             row->runs++;
             continue;

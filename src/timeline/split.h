@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include "base/ctx.h"
 
-/* Where the bytes come from: read() fills `buffer` and returns the number of bytes, 0 at the end; rewind() begins anew,
+/* The source of the bytes: read() fills `buffer` and returns the number of bytes, 0 at the end; rewind() begins anew,
    NULL: it cannot. */
 typedef struct cm__bytes {
     size_t (*read)(void *user, char *buffer, size_t size);

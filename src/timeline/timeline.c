@@ -104,6 +104,7 @@ static void list_calls(struct cm_timeline *t)
         char              text[512];
         t->calls[i] = (cm_timeline_call){.what = r->what, .phase = r->phase, .time_s = r->time_s / t->info.steps,
                                          .runs = r->runs / t->info.steps, .kernels = r->kernels / t->info.steps};
+        if (r->is_stated) t->calls[i].call = r->what;
         if (r->is_call) t->calls[i].call = cm__text_copy(t->ctx, cm__call_text(&r->call, text, sizeof text));
     }
 }
@@ -121,7 +122,8 @@ static void read(struct cm_timeline *t, const cm__bytes *bytes)
     t->info.peak_bytes = t->events.peak_bytes > 0 ? t->events.peak_bytes : NAN;
     t->info.events = t->events.counts.events;
     t->info.unreadable = t->events.counts.unreadable;
-    t->info.shapes = t->events.shapes;
+    t->info.predicted = t->events.predicted;
+    t->info.shapes = t->events.shapes || t->info.predicted; /* a predicted call states its sizes */
     list_calls(t);
 }
 

@@ -9,6 +9,7 @@
 typedef struct cm__traced {
     cm__call    call;    /* if is_call */
     bool        is_call;
+    bool        is_stated; /* `what` is the text of a call in a predicted trace */
     const char *what;    /* "gemm"; of other kernels the operator or the kind: "aten::cat", "communication" */
     cm_phase    phase;
     double      time_s, runs, kernels; /* totals over all steps */

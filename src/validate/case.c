@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "device/device.h"
+#include "graph/releases.h"
 #include "model/question.h"
 #include "validate/validate.h"
 #include "device/changed.h"
@@ -204,7 +205,8 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
                *attention = cm__text_of(c->run, "attention"), *loss = cm__text_of(c->run, "loss_kernel");
     cm_status   status = CM_OK;
     o->load.seq = (int64_t)cm__number_of(c->run, "seq", 0);
-    train->software = (int32_t)cm__number_of(c->run, "software", cm__number_of(c->set, "software", 0));
+    train->software = cm__software_of_year(
+        (int32_t)cm__number_of(c->run, "software", cm__number_of(c->set, "software", 0)));
     if (!precision) precision = cm__text_of(c->set, "precision");
     if (precision) status = cm_precision_parse(precision, &train->precision, diag);
     if (!status && optimizer) status = cm_optimizer_parse(optimizer, &train->optimizer, diag);
@@ -255,13 +257,14 @@ static void load_step(cm__case *c)
     const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d",
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d",
                               cm__text_of(c->run, "model"), (long long)o.load.seq, (int)o.load.fuse,
                               (int)train->precision, (int)train->optimizer, (int)train->recompute,
                               train->recompute_layers, (int)train->inference, (int)train->master,
-                              (int)train->keep_products, (int)train->software, (int)train->attention,
+                              (int)train->keep_products, (int)train->software.lacks, (int)train->attention,
                               (int)train->traced_backward, (int)train->loss_kernel, train->metrics,
-                              (int)train->stable_norms, (int)train->tensorflow, (int)train->habana_lists);
+                              (int)train->stable_norms, (int)train->tensorflow, (int)train->habana_lists,
+                              (int)train->mixed_precision);
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 #include "model/time/roofline.h"
+#include "graph/runtimes.h"
 #include "validate/validate.h"
 
 static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options *o)
@@ -70,7 +71,7 @@ static const cm_prediction_info *on_one(cm__case *c, int64_t batch, double times
 /* Several micro-batches share one update. Graphs that run as a whole are also started only once. */
 static void accumulate(const cm__case *c, cm__estimate *e, const cm_prediction_info *i, double times)
 {
-    bool   whole = i->style != CM_STYLE_KERNELS || c->runtime == CM_RUNTIME_NATIVE;
+    bool   whole = i->style != CM_STYLE_KERNELS || cm__is_vendors(c->runtime);
     double start_s = whole ? i->host_time_s : 0;
     double once = i->phase_s[CM_UPDATE] + start_s, factor = (times * (i->step_time_s - once) + once) / i->step_time_s;
     e->step_s *= factor;
@@ -112,7 +113,7 @@ static bool is_divisible(cm__case *c)
     return false;
 }
 
-/* IPUs take the row's micro-batch as it is; without one they may choose another. */
+/* IPUs take the row's micro-batch unchanged; without one they may choose another. */
 static bool takes_micro_batch(const cm__case *c)
 {
     return cm_device_get_info(c->device)->style == CM_STYLE_BSP && json_object_get(c->run, "micro_batch");

@@ -45,7 +45,7 @@ static bool counts(const selection *s, int32_t i, int32_t p)
     return r->evidence <= s->last && answered && (!s->device || strcmp(r->device, s->device) == 0);
 }
 
-/* A refusal of what ran is an error of 100 %, as if nothing were predicted to come out. */
+/* A refusal of what ran is an error of 100 %, as if a result of 0 were predicted. */
 static double error_of(const cm_validation_row *r, int32_t p)
 {
     return isnan(r->predicted[p]) ? -1 : r->predicted[p] / r->measured - 1;

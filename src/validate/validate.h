@@ -2,8 +2,8 @@
 /*
  * validate.h - published results, and how predictions compare with them.
  *
- * A set is a JSON file under data/results (docs/adding-results.md): rows with measured values and how each was run. A
- * row becomes a case (case.c). An estimator predicts the time of a case (estimate.c, baselines.c). A metric turns times
+ * A set is a JSON file under data/results (docs/dev/adding-results.md): rows with measured values and how each was run.
+ * A row becomes a case (case.c). An estimator predicts the time of a case (estimate.c, baselines.c). A metric turns times
  * into the row's quantity (metrics.c), and statistics.c computes the errors. Batch sizes and memory do not depend on
  * time: a set of these names its own predictors (predictors.c).
  */
@@ -45,7 +45,7 @@ const json_t *cm__store_json(cm__store *store, json_t *json);    /* takes owners
 /* Reads a user's file. */
 const json_t *cm__set_read(cm__store *store, const char *path);
 struct cm__origin;
-/* Checks a set against the format in docs/adding-results.md; calls cm__refuse() on an error. */
+/* Checks a set against the format in docs/dev/adding-results.md; calls cm__refuse() on an error. */
 void cm__set_check(cm__ctx *ctx, const json_t *set, const struct cm__origin *origin);
 /* Add the rows of a contribution, read from `path`, to a set; calls cm__refuse() if evidence is missing or a row is
    there already. */
@@ -101,7 +101,7 @@ typedef struct cm__estimate {
 typedef bool cm__estimator(cm__case *c, cm__estimate *e);
 cm__estimator cm__estimate_step, cm__estimate_roofline, cm__estimate_utilisation, cm__estimate_similarity;
 
-/* Adds what the row's host takes to a baseline's step: see 'feeding' and 'dataset' in docs/adding-results.md. */
+/* Adds what the row's host takes to a baseline's step: see 'feeding' and 'dataset' in docs/dev/adding-results.md. */
 void   cm__case_add_host(cm__case *c, cm__estimate *e);
 double cm__case_flop(const cm__case *c); /* matrix FLOP of one step */
 double cm__case_peak(const cm__case *c); /* FLOP/s of one device in the step's precision; NAN: unknown */

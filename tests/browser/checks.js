@@ -82,7 +82,7 @@ const emptyCharts = page =>
       .map(c => c.id)
       .join(),
   );
-// What a reader cannot see in full: elements beyond the window, values that are longer than their field, and labels of charts.
+// Text that a reader cannot see in full: elements beyond the window, values that are longer than their field, and labels of charts.
 const cutOff = page =>
   page.evaluate(() => {
     const isSeen = e => e.offsetParent && !e.closest('.hidden, .skip, .scroll');

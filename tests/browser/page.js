@@ -241,11 +241,11 @@ const uses = {
     url,
     work,
   ) => {
-    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e');
+    await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&devices=google-tpu-v5e');
     await settled(page);
     const answer = await page.evaluate(() =>
       fetch(
-        '/api/rank?model=resnet50&samples=1281167&epochs=90&max_devices=8&objective=cost&devices=nvidia-a100-80g,nvidia-l4,google-tpu-v5e',
+        '/api/rank?model=resnet50&samples=1281167&epochs=90&max_devices=8&objective=cost&devices=google-tpu-v5e',
       ).then(r => r.json()),
     );
     const best = answer.ranking[0],

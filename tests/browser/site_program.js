@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // SPDX-License-Identifier: Apache-2.0
-// site_program.js - stands in for the program in browser.js: `serve` hosts the folder $CENTIMANI_SITE as any static host does, all other
+// site_program.js - replaces the program in browser.js: `serve` hosts the folder $CENTIMANI_SITE as any static host does, all other
 // commands are run by $CENTIMANI_PROGRAM. So the tests of the page also run on the page without a server.
 'use strict';
 const { spawnSync } = require('child_process');

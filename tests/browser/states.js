@@ -66,7 +66,7 @@ const states = [
   ],
 ];
 
-// Views that docs/pages.md shows.
+// Views that docs/tutorial.md shows.
 const pictured = [
   'page-desktop-answer',
   'page-desktop-opened',

@@ -4,7 +4,7 @@
 
 A case is a text file. '#' lines describe it. '$ ' lines form a script that sh runs in an empty folder with `centimani`
 on the PATH. '--- exit N', '--- stdout' and '--- stderr' follow; the last two are omitted if nothing is printed.
-$CASES is the folder of the cases.
+$CASES is the folder of the cases; text is 100 columns wide.
 """
 import os
 import pathlib
@@ -37,7 +37,7 @@ def run(program, folder, script):
         bin_folder.mkdir()
         work.mkdir()
         (bin_folder / "centimani").symlink_to(program)
-        environment = dict(os.environ, PATH=f"{bin_folder}:{os.environ['PATH']}", CASES=str(folder))
+        environment = dict(os.environ, PATH=f"{bin_folder}:{os.environ['PATH']}", CASES=str(folder), COLUMNS="100")
         done = subprocess.run(["sh", "-c", script], cwd=work, env=environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
     return {"exit": str(done.returncode), "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_timeline.c - profiler traces from arbitrary bytes; every time of an accepted trace is finite, its calls can be
-   parsed again, and its tables are JSON. */
+/* fuzz_timeline.c - profiler traces from arbitrary bytes; every time of an accepted trace is finite, its recorded calls can
+   be parsed again, and its tables are JSON. */
 #include <math.h>
 #include <string.h>
 #include "reader.h"
@@ -28,7 +28,7 @@ static void check(cm_timeline *t)
     for (int32_t i = 0; i < cm_timeline_calls(t); i++) {
         const cm_timeline_call *c = cm_timeline_get_call(t, i);
         if (!isfinite(c->time_s) || c->time_s < 0 || c->phase >= CM_PHASES) abort();
-        if (c->call && !cm__call_parse(c->call, &call)) abort();
+        if (c->call && !cm_timeline_get_info(t)->predicted && !cm__call_parse(c->call, &call)) abort();
     }
     json_t *profile = json_loads(cm_timeline_profile(t, NULL, &rows, &tables), 0, NULL);
     if (!profile || json_array_size(json_object_get(profile, "kernels")) != (size_t)tables) abort();

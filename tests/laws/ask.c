@@ -50,7 +50,7 @@ static bool is_pytorch(cm_runtime runtime)
     return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
 }
 
-/* Master weights: Megatron-LM's, and FSDP's with mixed precision. */
+/* Master weights: Megatron-LM's, and FSDP's beside autocast. */
 static bool has_master(const law_question *q)
 {
     bool mixed = q->precision == CM_PRECISION_AMP_BF16 || q->precision == CM_PRECISION_AMP_FP16 ||
@@ -65,7 +65,9 @@ static bool make_step(const law_question *q, struct kept_step *s)
     cm_train_options train = {.precision = q->precision, .recompute = q->recompute, .inference = q->inference,
                               .keep_products = is_pytorch(q->runtime), .loss_kernel = q->loss_kernel,
                               .attention = q->attention,
-                              .master = has_master(q), .tuning = q->tuning};
+                              .master = has_master(q), .tuning = q->tuning,
+                              .mixed_precision = is_pytorch(q->runtime) ? CM_MIXED_PRECISION_AUTOCAST
+                                                                        : CM_MIXED_PRECISION_AUTO};
     if (cm_graph_load(q->model, &load, &s->forward, &diag)) return false;
     if (cm_graph_train(s->forward, &train, &s->step, &diag) == CM_OK) return true;
     cm_graph_free(s->forward);

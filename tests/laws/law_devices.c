@@ -192,8 +192,9 @@ void law_ranking_has_numbers(law_run *run)
         cm_ranking     *ranking;
         cm_rank_options o = {.samples = 1e6, .threads = 1};
         if (cm_rank(models[m], &o, &ranking, NULL)) continue;
-        for (int32_t i = 0; i < cm_ranking_placed(ranking); i++) {
+        for (int32_t i = 0; i < cm_ranking_entries(ranking); i++) {
             const cm_rank_entry *e = cm_ranking_entry(ranking, i);
+            if (e->state > CM_RANK_NOT_OFFERED) continue;
             check_numbers(run, &e->prediction, models[m], cm_device_get_info(e->device)->id, e->precision);
             const double values[] = {e->value, e->interval[0], e->interval[1], e->hours, e->samples_per_usd, e->usd,
                                      e->energy_j_per_sample, e->kwh};

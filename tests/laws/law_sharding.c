@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* law_sharding.c - sharded training and losses: what stores less in name stores less in fact. */
+#include <string.h>
 #include "ask.h"
 #include "model/memory/footprint.h"
 
@@ -21,7 +22,7 @@ static law_question random_question(law_run *run)
                           .recompute = (cm_recompute)law_random(run, CM_RECOMPUTES), .batch = 1 + law_random(run, 4)};
 }
 
-/* What a stage stores in addition to its shards: two units of weights, two copies of a unit's gradients. */
+/* Bytes that a stage stores in addition to its shards: two units of weights, two copies of a unit's gradients. */
 static double buffers(const law_question *q, int stage)
 {
     cm__ctx  *ctx = cm__ctx_new(NULL);
@@ -49,6 +50,36 @@ void law_zero_stores_less(law_run *run)
         for (int z = 1; z <= 3 && ok; z++)
             law_case(run, peak[z] <= peak[z - 1] * 1.001 + buffers(&q, z), "%s: ZeRO %d needs %.4g bytes, ZeRO %d %.4g",
                      law_text(&q), z, peak[z], z - 1, peak[z - 1]);
+    }
+}
+
+/* Operators of forward and backward; products and attention count for each type of their first input. */
+static void count_operators(const cm_graph *step, int32_t counts[CM_OPS][CM_DTYPES])
+{
+    for (int32_t i = 0; i < step->n_nodes; i++) {
+        const cm_node *n = &step->nodes[i];
+        bool           product = cm__class(n) == CM_CLASS_GEMM || cm__class(n) == CM_CLASS_ATTENTION;
+        if (n->op == CM_OP_CAST || n->phase == CM_UPDATE) continue;
+        counts[n->op][product ? cm__t(step, n->inputs[0])->dtype : 0]++;
+    }
+}
+
+/* ZeRO changes communication and memory. It does not change what is computed, or in which precision. */
+void law_zero_keeps_precision(law_run *run)
+{
+    for (int i = 0; i < 60; i++) {
+        law_question    q = random_question(run);
+        int32_t         counts[4][CM_OPS][CM_DTYPES] = {0};
+        bool            ok = true;
+        static const cm_precision mixed[] = {CM_PRECISION_AMP_BF16, CM_PRECISION_AMP_FP16, CM_PRECISION_FP8};
+        if (law_random(run, 2)) q.precision = LAW_PICK(run, mixed);
+        for (q.plan = (cm_plan){.dp = 8}; q.plan.zero <= 3 && ok; q.plan.zero++) {
+            const cm_graph *step = law_step(&q);
+            ok = step != NULL;
+            if (ok) count_operators(step, counts[q.plan.zero]);
+            law_case(run, ok && memcmp(counts[q.plan.zero], counts[0], sizeof counts[0]) == 0,
+                     "%s: other operators or types of products than without ZeRO", law_text(&q));
+        }
     }
 }
 

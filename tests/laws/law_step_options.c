@@ -18,7 +18,7 @@ static const struct option {
     {"--attention", {{.train.attention = CM_ATTENTION_FLASH}, {.train.attention = CM_ATTENTION_MATH}}, 2},
     {"--attention", {{.train.attention = CM_ATTENTION_EFFICIENT}}, 1},
     {"--attention", {{.train.attention = CM_ATTENTION_CUDNN}, {.train.attention = CM_ATTENTION_MATH}}, 2},
-    {"--software", {{.train.software = 2018}}, 1},
+    {"--software", {{.train.software = {.given = true, .lacks = UINT32_MAX}}}, 1},
     {"--quantize", {{.train.tuning = {.quantize = CM_QUANTIZE_NF4, .freeze = "*"}}}, 1},
     {"--host", {{.loading.host = "neoverse-v1"}, {.loading.host = "dgx-a100"}}, 2},
     {"--steps-per-call", {{.steps_per_call = 16}}, 1},

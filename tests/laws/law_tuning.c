@@ -2,7 +2,7 @@
 /* law_tuning.c - fine-tuning: what is frozen costs nothing in backward, adapters cost what their sizes say. */
 #include <string.h>
 #include "ask.h"
-#include "graph/split.h"
+#include "graph/plan/split.h"
 
 static const char *const models[] = {
     "gpt:layers=4,hidden=512,heads=8,vocab=5000",
@@ -45,7 +45,7 @@ static double trained_numbers(const cm_graph *g, bool *wrong)
     return sum;
 }
 
-/* Of the same step without adapters: r times (in + out) of every product that a target names. */
+/* In the same step without adapters: r times (in + out) of every product that a target names. */
 static double expected_numbers(const law_question *q, const cm_graph *plain)
 {
     double sum = 0;
@@ -153,7 +153,7 @@ static double bytes_each(cm_quantize q)
     return bits[q] / 8;
 }
 
-/* Numbers in the layers' products, which read weights as they are or cast to 8 bits, and all others. */
+/* Numbers in the layers' products, which read weights uncast or cast to 8 bits, and all others. */
 static void count_weights(const cm_graph *g, double *inside, double *others)
 {
     *inside = *others = 0;
@@ -177,7 +177,7 @@ static double stored_bytes(const cm_graph *g)
     return sum;
 }
 
-/* Weights in fp8 are read by products as they are: small products in fp8 may be slower than in 16 bits, so no time is
+/* Products read weights in fp8 without a cast: small products in fp8 may be slower than in 16 bits, so no time is
    known to be less. The others are unpacked. */
 void law_packed_weights(law_run *run)
 {

@@ -4,7 +4,7 @@
 settings are not stated (tools/papers_unstated.py), against sums by hand; what counts as a second print
 (tools/papers_protocol.py); no baseline is better on a set of four rows or more.
 
-Prints TAP. A row of docs/results/papers-contradictions.tsv that is no longer judged, or has another value, fails, too.
+Prints TAP. A row of data/papers/contradictions.tsv that is no longer judged, or has another value, fails, too.
 """
 import pathlib
 import sys

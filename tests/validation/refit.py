@@ -43,6 +43,9 @@ def scales_are_refitted(call):
     assert 0.5 < refitted[0] / distances[0] < 2, f"noise {distances[0]} stored, {refitted[0]} fitted"
 
 
+sys.path.append(str(ROOT / "tools"))  # programs import others
+
+
 def program(name):
     """A program of tools/ as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")

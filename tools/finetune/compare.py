@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py - predicted fine-tuning steps beside measured ones: compare.py PREDICTED.tsv MEASURED.tsv"""
+"""compare.py PREDICTED.tsv MEASURED.tsv - predicted fine-tuning steps beside measured ones
+
+Both are files, or members of evidence/: compare.py fine-tuning/predicted-b.tsv fine-tuning/measured-b.tsv
+"""
 import csv
+import pathlib
 import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+import evidence  # noqa: E402
 
 
 def table(path):
-    with open(path, encoding="utf-8", newline="") as file:
+    with evidence.opened(path) as file:
         return {row["case"]: row for row in csv.DictReader(file, delimiter="\t")}
 
 

@@ -1,33 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 """cases.py - one case: a network of a source, built for a batch size, and its training step.
 
-The modules written*.py and practice*.py have networks as people write them; all of them are read. NETWORKS maps a name
-to a function that returns a module, a function of the batch size that makes the inputs, and the name of the loss.
-STEPS, where a module has it, maps a name to the precision and the batch size that the network's author chose, and in
-newer modules to the layout and the optimizer. No network was predicted or run on a GPU before it was put on a list.
+`load` reads the networks of a list: the Python files in its folder `networks`, beside names.txt and predicted.tsv in a folder or
+in an archive of evidence/, and those of the archives that its sources.txt names. NETWORKS maps a name to a function that returns a
+module, a function of the batch size that makes the inputs, and the name of the loss. STEPS, where a file has it, maps a name to
+the precision, the batch size, the layout and the optimizer that the network's author chose. TRANSFORMERS adds to zoo.py. No
+network was predicted or run on a GPU before it was put on a list.
 """
 import importlib
 import pathlib
+import sys
+import tempfile
 
 import torch
 import torch.nn.functional as F
 
 import generated
 import layers
-import probes
 import zoo
 
-SETS = [importlib.import_module(path.stem) for pattern in ("written*.py", "practice*.py")
-        for path in sorted(pathlib.Path(__file__).parent.glob(pattern))]
-WRITTEN = {}
-for module in SETS:
-    for name, make in module.NETWORKS.items():
-        if name in WRITTEN:
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+import evidence  # noqa: E402
+
+WRITTEN, STEPS, LOADED = {}, {}, set()
+
+
+def load(path):
+    """Networks of the list in whose folder or archive the file `path` lies."""
+    home = str(path).rpartition("/")[0] or "."
+    if home in LOADED:
+        return
+    LOADED.add(home)
+    folder = pathlib.Path(home)
+    if evidence.archive_of(home):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        evidence.extract(home, folder)
+    sources = folder / "sources.txt"
+    for name in sources.read_text().split() if sources.exists() else []:
+        load(name + "/names.txt")
+    sys.path.append(str(folder / "networks"))
+    for file in sorted((folder / "networks").glob("*.py")):
+        add(importlib.import_module(file.stem))
+
+
+def add(module):
+    for name, make in getattr(module, "NETWORKS", {}).items():
+        if WRITTEN.setdefault(name, make) is not make:
             raise ValueError(f"two networks are named {name}: {WRITTEN[name].__module__}.py and {module.__name__}.py")
-        WRITTEN[name] = make
-STEPS = {"written:" + name: (*step, "nchw", "adam") if len(step) == 2 else step  # the older sets have no more choices
-         for module in SETS for name, step in getattr(module, "STEPS", {}).items()}
-STEPS.update({"probe:" + name: step for name, step in probes.STEPS.items()})
+    source = "probe:" if hasattr(module, "Probes") else "written:"
+    for name, step in getattr(module, "STEPS", {}).items():
+        if isinstance(step[1], int):  # precision and batch size; the oldest sets have no more choices
+            STEPS[source + name] = (*step, "nchw", "adam") if len(step) == 2 else step
+    zoo.TRANSFORMERS.update(getattr(module, "TRANSFORMERS", {}))
+
+
 OPTIMIZERS = {"momentum": lambda p: torch.optim.SGD(p, lr=1e-3, momentum=0.9), "adam": lambda p: torch.optim.Adam(p, lr=1e-4),
               "adamw": lambda p: torch.optim.AdamW(p, lr=1e-4), "sgd": lambda p: torch.optim.SGD(p, lr=1e-3)}
 
@@ -39,7 +65,7 @@ def built(name):
         family, _, seed = network.rpartition("-")
         return {"generated": generated, "layers": layers}[source].network(family, seed)
     if source == "probe":
-        return probes.network(network)
+        return importlib.import_module("probes").network(network)
     if source == "written":
         return WRITTEN[network]()
     return getattr(zoo, source)(network)

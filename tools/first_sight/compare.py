@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py PREDICTED.tsv MEASURED... [--also PREDICTED.tsv] [--rows] [--again PROGRAM FOLDER]
+"""compare.py LIST... | PREDICTED.tsv MEASURED... [--rows] [--again PROGRAM FOLDER] [--table MEASURED.tsv]
 
 Predictions beside measurements of the same steps: kernel time, step time, peak memory, and how many steps lie in the
-interval, apart for steps that the host and that the device bounds. MEASURED are files of measure.py, or tables that
-`--table` wrote from them. `--also` adds the predictions of another list. `--again` asks PROGRAM anew, with the captures in FOLDER, in place of the predicted column.
+interval, apart for steps that the host and that the device bounds. LIST is an archive of evidence/; the steps of several are
+taken together. MEASURED are files of measure.py, or tables that `--table` wrote from them. `--again` asks PROGRAM anew, with the
+captures in FOLDER, in place of the predicted column.
 
 Compiled steps (lists with a column `mode`) are also judged by their speed-up over eager. With CUDA graphs their memory
 is not judged: PyTorch's counters do not see what lives in the pool of a graph.
@@ -15,10 +16,14 @@ says the error against the peak of a process that runs only this step.
 import argparse
 import csv
 import json
+import pathlib
 import statistics
 import sys
 
 import predict
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+import evidence  # noqa: E402
 
 KEYS = ["case", "precision", "layout", "batch", "optimizer"]
 COMPILED = ["union_s", "step_s", "queued_s", "peak_allocated", "launches", "generated", "eager_union_s", "eager_step_s",
@@ -27,14 +32,14 @@ MEASURED = ["busy_s", "union_s", "step_s", "peak_allocated", "peak_reserved", "k
 
 
 def table(path):
-    with open(path) as lines:
+    with evidence.opened(path) as lines:
         return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
 def measured_in(path):
     if path.endswith(".tsv"):
         return [{k: v if k in KEYS or k == "mode" else float(v) for k, v in r.items() if v} for r in table(path)]
-    return [r for r in map(json.loads, open(path)) if "error" not in r]
+    return [r for r in map(json.loads, evidence.opened(path)) if "error" not in r]
 
 
 def key(row):
@@ -54,13 +59,22 @@ def ask_again(program, folder, p):
     return True
 
 
-def joined(args):
-    measured = {key(r): r for path in args.measured for r in measured_in(path)}
-    for p in [row for path in (args.predicted, *args.also) for row in table(path)]:
+def paths_of(words):
+    """Files with predictions and with measurements: of archives, or the first file and the others."""
+    if all(map(evidence.archive_of, words)):
+        return [word + "/predicted.tsv" for word in words], [word + "/measured.tsv" for word in words]
+    return words[:1], words[1:]
+
+
+def joined(words, again=None):
+    """Each predicted step that was measured, and its measurement."""
+    predicted, measured = paths_of(words)
+    measured = {key(r): r for path in measured for r in measured_in(path)}
+    for p in [row for path in predicted for row in table(path)]:
         m = measured.get(key(p))
         if not m:
             continue
-        if args.again and not ask_again(*args.again, p):
+        if again and not ask_again(*again, p):
             print("no prediction:", p["case"])
             continue
         yield p, m
@@ -120,14 +134,12 @@ def write_table(path, pairs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("predicted")
-    parser.add_argument("measured", nargs="+")
-    parser.add_argument("--also", action="append", default=[], help="predictions of a further list")
+    parser.add_argument("lists", nargs="+", metavar="LIST")
     parser.add_argument("--rows", action="store_true", help="also every step, worst first")
     parser.add_argument("--again", nargs=2, metavar=("PROGRAM", "FOLDER"))
     parser.add_argument("--table", help="write the measurements without their operators to this file")
     args = parser.parse_args()
-    pairs = list(joined(args))
+    pairs = list(joined(args.lists, args.again))
     rows = [judged(p, m) for p, m in pairs]
     print(f"{'':24s} {'':4s}  {'kernel time':20s}  {'memory':13s}  {'device-bound steps':23s}  host-bound steps")
     print(f"{'source':24s} {'n':>4s}  {'mean':>6s} {'median':>6s} {'p90':>6s}  {'mean':>6s} {'median':>6s}  "

@@ -5,13 +5,12 @@
 
 LIST.tsv is written by `predict.py list --runtime torch-compile`; its columns case, mode, precision, layout, batch and
 optimizer are read. Compiling takes longer than measuring, so every row is a process of its own, and several compile at
-the same time; while one takes the time of steps, it stops the others (together.py). Rows are also run eagerly. Per row: time of a step, kernel time, peak memory, time of each kernel by
+the same time; while one takes the time of steps, it stops the others (gpu_turns.py). Rows are also run eagerly. Per row: time of a step, kernel time, peak memory, time of each kernel by
 name, and what the compiler says about the kernels that it generated (sizes, operands). Lines are appended, so that a
 run can be continued. compiled.sh runs this and the benchmark of generated kernels.
 """
 import argparse
 import contextlib
-import csv
 import gc
 import json
 import multiprocessing
@@ -25,8 +24,9 @@ import traceback
 
 import torch
 
+import compare
+import gpu_turns
 import measure
-import together
 
 WARM, MOST_STEPS, MOST_SECONDS, ROUNDS = 4, 20, 0.1, 3
 AUTOTUNE_THREADS = 5  # that compile candidates of one network in mode max-autotune
@@ -173,7 +173,7 @@ def child(device, row, output):
         result["error"] = repr(error)[:300]
         traceback.print_exc(limit=-4, file=sys.stderr)
     result["all_s"] = time.perf_counter() - begin
-    together.appended(output, json.dumps(result))
+    gpu_turns.appended(output, json.dumps(result))
     os._exit(0)  # libraries would take minutes to clean up
 
 
@@ -184,9 +184,7 @@ def rows_of(path, output, only):
     done = set()
     if os.path.exists(output):
         done = {(r["case"], r["mode"]) for r in map(json.loads, open(output))}
-    with open(path) as lines:
-        rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
-        return [r for r in rows if only in r["case"] and (r["case"], r["mode"]) not in done]
+    return [r for r in compare.table(path) if only in r["case"] and (r["case"], r["mode"]) not in done]
 
 
 class Run:
@@ -195,7 +193,7 @@ class Run:
     def __init__(self, args, rows):
         self.args, self.rows, self.begin = args, rows, time.perf_counter()
         self.context = multiprocessing.get_context("fork")
-        self.turns = together.Turns(args.workers)
+        self.turns = gpu_turns.Turns(args.workers)
         self.folder = tempfile.mkdtemp()
         self.live = [None] * args.workers  # (process, row)
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
@@ -265,6 +263,7 @@ def main():
     parser.add_argument("--no-eager", action="store_true", help="leave out the eager steps, and with them the speed-up")
     args = parser.parse_args()
     rows = rows_of(args.list, args.output, args.only)
+    measure.cases.load(args.list)
     run = Run(args, rows)
     preload(args.device)
     print(f"{run.spent():6.0f} s {len(rows)} rows, {args.workers} processes", flush=True)

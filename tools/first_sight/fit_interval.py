@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_interval.py FOLDER LIST... - fit `common_error` of eager steps on the H200 to predictions that were made before measuring.
+"""fit_interval.py LIST... - fit `common_error` of eager steps on the H200 to predictions that were made before measuring.
 
-FOLDER has predicted-LIST.tsv and measured-LIST.tsv (docs/results/first-sight); newest lists last: the last three count twice. The error
-of a device-bound step is e^2 = common_error^2 + calls^2, of which `calls` comes from its calls' errors (docs/time.md, The interval).
+LIST is an archive of evidence/ such as eager-s; newest lists last: the last three count twice. The error of a device-bound step is e^2 = common_error^2 + calls^2, of which `calls` comes from its calls' errors (docs/dev/time.md, The interval).
 The tables have e in the interval, with the factors of their time, WAS. The program looks for the common error with the least
 mean of width + 20 times the distance of steps outside, in logarithms: the interval score, whose least value is at the true 5 % and
 95 % quantiles (Gneiting and Raftery 2007). It prints the score also where the errors of calls are multiplied by FACTORS. Each list
@@ -34,10 +33,8 @@ def step_of(p, m, weight):
             "calls": math.sqrt(max(0, error ** 2 - WAS["common"] ** 2))}
 
 
-def steps_of(folder, name, weight):
-    measured = {compare.key(r): r for r in compare.measured_in(f"{folder}/measured-{name}.tsv")}
-    rows = ((p, measured.get(compare.key(p))) for p in compare.table(f"{folder}/predicted-{name}.tsv"))
-    return [step_of(p, m, weight) for p, m in rows if m]
+def steps_of(name, weight):
+    return [step_of(p, m, weight) for p, m in compare.joined([name])]
 
 
 def bounds(step, common, factor, host_error):
@@ -70,8 +67,9 @@ def of_kind(lists, host_bound):
 
 
 def main():
-    folder, *names = sys.argv[1:]
-    lists = {name: steps_of(folder, name, 2 if name in names[-3:] else 1) for name in names}
+    names = sys.argv[1:]
+    lists = {name.removeprefix("eager-"): steps_of(name, 2 if name in names[-3:] else 1) for name in names}
+    names = list(lists)
     device, host = of_kind(lists, False), of_kind(lists, True)
     every, common = joined(device), best(joined(device))
     print(f"device-bound steps: common_error {common}; inside\nlist      steps    was    now  by the others, whose common_error")

@@ -1,28 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_probe.py FOLDER LIST... - how host-bound steps follow the time of a tiny operator on the same host.
+"""fit_probe.py LIST... - how host-bound steps follow the time of a tiny operator on the same host.
 
-FOLDER has predicted-LIST.tsv, measured-LIST.tsv and eager-LIST.jsonl.xz of lists at first sight. Each recorded step has the seconds
-per tiny operator that its process measured just before (measure.py, host_probe). The medians of lists give the time at which the
+LIST is an archive of evidence/ such as eager-s. Each of its recorded steps has the seconds per tiny operator that its process measured just before (measure.py, host_probe). The medians of lists give the time at which the
 prediction is right and the power with which steps grow; each list left out in turn gives the error that is left.
 """
-import argparse
 import json
-import lzma
 import math
-import os
 import statistics
 import sys
 
 import compare
 
 
-def points(folder, name):
+def points(name):
     """(probe, measured over predicted) of the host-bound steps of a list, as logarithms."""
-    paths = [os.path.join(folder, f"{kind}-{name}.tsv") for kind in ("predicted", "measured")]
-    pairs = compare.joined(argparse.Namespace(predicted=paths[0], measured=paths[1:], again=None, also=[]))
-    rows = {r["case"]: r for r in map(compare.judged, *zip(*pairs)) if r["host"]}
-    with lzma.open(os.path.join(folder, f"eager-{name}.jsonl.xz"), "rt") as lines:
+    rows = {r["case"]: r for r in map(compare.judged, *zip(*compare.joined([name]))) if r["host"]}
+    with compare.evidence.opened(name + "/steps.jsonl") as lines:
         probes = {r["case"]: r.get("probe_s") for r in map(json.loads, lines)}
     return [(math.log(probes[c]), -math.log(1 + r["step"])) for c, r in rows.items() if probes.get(c)]
 
@@ -36,8 +30,7 @@ def fitted(lists):
 
 
 def main():
-    folder, names = sys.argv[1], sys.argv[2:]
-    lists = {name: points(folder, name) for name in names}
+    lists = {name: points(name) for name in sys.argv[1:]}
     lists = {name: p for name, p in lists.items() if p}
     right, power = fitted(list(lists.values()))
     print(f"right at {math.exp(right) * 1e6:.1f} us, power {power:.2f}")

@@ -6,10 +6,9 @@
 LIST.tsv is written by predict.py; only its columns case, precision, layout, batch and optimizer are read. Per case:
 median time of a step, kernel time (sum, and union over streams), peak of allocated and reserved memory, and the kernel
 time of each operator by pass and shapes. Lines are appended, so that a run can be continued. Several processes build
-and tune networks at once; only one at a time uses the GPU for its steps (together.py).
+and tune networks at once; only one at a time uses the GPU for its steps (gpu_turns.py).
 """
 import argparse
-import csv
 import gc
 import json
 import os
@@ -21,7 +20,8 @@ import traceback
 import torch
 
 import cases
-import together
+import compare
+import gpu_turns
 
 PART = "part "  # begins the names under which name_parts marks them
 WARM, MOST_STEPS, MOST_SECONDS = 4, 20, 0.35
@@ -284,7 +284,7 @@ class Campaign:
         except Exception as error:  # noqa: BLE001 - one broken network must not end the campaign
             result = {"case": row["case"], "precision": row["precision"], "batch": int(row["batch"]), "error": repr(error)[:300]}
             traceback.print_exc(limit=-3, file=sys.stderr)
-        together.appended(self.output, json.dumps(result))
+        gpu_turns.appended(self.output, json.dumps(result))
         print(f"{self.spent():6.0f} s {row['case']} {row['precision']} {row['batch']}: "
               f"{result.get('error') or format(result['step_s'] * 1e3, '.2f') + ' ms'} ({time.perf_counter() - start:.1f} s)", flush=True)
         gc.collect()
@@ -297,9 +297,7 @@ def rows_left(path, output, only):
     done = set()
     if os.path.exists(output):
         done = {(r["case"], r["precision"], r["batch"]) for r in map(json.loads, open(output))}
-    with open(path) as lines:
-        rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
-        return [r for r in rows if only in r["case"] and (r["case"], r["precision"], int(r["batch"])) not in done]
+    return [r for r in compare.table(path) if only in r["case"] and (r["case"], r["precision"], int(r["batch"])) not in done]
 
 
 def main():
@@ -310,8 +308,9 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--workers", type=int, default=8)
     args = parser.parse_args()
+    cases.load(args.list)
     campaign = Campaign(args.output, args.budget)
-    together.run(rows_left(args.list, args.output, args.only), args.workers, campaign.measure)
+    gpu_turns.run(rows_left(args.list, args.output, args.only), args.workers, campaign.measure)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
     PYTHONPATH=python python3 tools/first_sight/predict.py capture NAMES.txt FOLDER [--part N/M]
     python3 tools/first_sight/predict.py list NAMES.txt FOLDER PROGRAM -o LIST.tsv [--device ID] [--seed N]
 
-NAMES.txt has one "source:network" per line. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
+NAMES.txt has one "source:network" per line; networks written by hand are in the folder `networks` beside it. It can be a member of
+an archive, such as eager-s/names.txt. `capture` writes FOLDER/NAME.cmt.json, or NAME.failed with the reason.
 `list` draws a precision, a layout and an aimed kernel time for each network from the seed, takes the power of two as
 batch size whose predicted kernel time comes nearest, and writes the case with everything predicted for it. Networks in
 cases.STEPS have their own precision, batch size, layout and optimizer instead.
@@ -19,10 +20,14 @@ import argparse
 import csv
 import json
 import os
+import pathlib
 import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+import evidence  # noqa: E402
 
 ASKED = ["case", "mode", "precision", "layout", "batch", "optimizer"]
 COMPILED = [*ASKED, "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s", "eager_device_s", "eager_step_s", "eager_peak_bytes"]
@@ -30,6 +35,7 @@ COMPILED_AIMS = [0.003, 0.01, 0.03]  # small, so that processes share the GPU's 
 COLUMNS = ["case", "precision", "layout", "batch", "optimizer", "device_s", "step_s", "low_s", "high_s", "peak_bytes", "host_s"]
 AIMS = [0.004, 0.02, 0.06, 0.15]  # seconds of kernels: host-bound steps and device-bound ones
 IMAGES = ("timm:", "torchvision:", "generated:cnn-", "generated:unet-", "layers:conv-", "layers:norm-")  # networks that people run with channels last
+OF_LIST = ("written:", "probe:", "transformers:")  # sources whose networks are files of the list
 PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-bf16", "amp-bf16", "amp-fp16"]
 
 
@@ -38,7 +44,7 @@ def file_of(folder, name, ending=".cmt.json"):
 
 
 def names_in(path):
-    return [line.strip() for line in open(path) if line.strip() and not line.startswith("#")]
+    return [line.strip() for line in evidence.opened(path) if line.strip() and not line.startswith("#")]
 
 
 def capture_one(name, path):
@@ -175,7 +181,7 @@ def compiled_cases(args):
 
 
 def listed_cases(args):
-    with open(args.names) as lines:
+    with evidence.opened(args.names) as lines:
         return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
 
 
@@ -204,6 +210,9 @@ def main():
         two.add_argument("--device", default="nvidia-h200")
         two.add_argument("--seed", default="1")
     args = parser.parse_args()
+    if args.what != "again" and any(name.startswith(OF_LIST) for name in names_in(args.names)):
+        import cases
+        cases.load(args.names)
     return {"capture": capture, "list": write_list}.get(args.what, write_compiled)(args)
 
 

@@ -14,15 +14,19 @@ groups of several channels, which may run beside each other.
 The profiler gives a convolution's two gradients as one operator. Kernels whose names tell which gradient they compute are
 counted there; the others are divided as predicted. Recurrent layers and grouped convolutions run on several streams: a
 recurrent layer gets the time in which the device is busy and no other operator runs. Grouped convolutions of a step whose
-kernels overlap get no rows: how much each of them overlaps cannot be told. tools/conv_walls.py measures them alone.
+kernels overlap get no rows: how much each of them overlaps cannot be told. conv_walls.py of evidence/studies.tar.xz measures them alone.
 """
 import argparse
 import collections
 import json
-import lzma
 import math
 import os
+import pathlib
 import subprocess
+import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent))
+import evidence  # noqa: E402
 
 NEAR = 0.04      # of log(predicted / measured): such a row would add nothing
 PART_NEAR = 0.15 # the same of a probe
@@ -226,7 +230,7 @@ def rows_of_parts(step, answer):
 
 
 def steps_of(program, path, captures):
-    for line in lzma.open(path, "rt") if path.endswith(".xz") else open(path):
+    for line in evidence.opened(path):
         step = json.loads(line)
         capture = os.path.join(captures, step["case"].replace(":", "_").replace("/", "_") + ".cmt.json")
         if "error" in step or not os.path.exists(capture):

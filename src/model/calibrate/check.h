@@ -21,7 +21,7 @@ typedef struct cm__checks {
     int32_t    count, capacity;
 } cm__checks;
 
-/* Reads a CSV file of calls and their times (docs/fitting.md) and gives each row to `take`. Fails at the first
+/* Reads a CSV file of calls and their times (docs/dev/fitting.md) and gives each row to `take`. Fails at the first
    malformed row, and if there are no rows. */
 void         cm__timed_calls_read(cm__ctx *ctx, const char *text, size_t size,
                                   void (*take)(void *user, const cm__call *call, double time_s), void *user);

@@ -3,7 +3,7 @@
  * log.h - a log of real training steps.
  *
  * A CSV file with a header line that names, in any order, model, batch, precision and step_time_s. The columns seq,
- * runtime and optimizer are optional; other columns are ignored. See docs/calibrating.md.
+ * runtime and optimizer are optional; other columns are ignored. See docs/measuring.md.
  */
 #ifndef CM_MODEL_LOG_H
 #define CM_MODEL_LOG_H

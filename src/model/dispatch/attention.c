@@ -25,8 +25,6 @@
 #include "graph/runtimes.h"
 
 #define FUSED_SOFTMAX_KEYS 4096
-#define FUSED_SINCE 2023  /* PyTorch 2.0; FlashAttention in Megatron-LM */
-#define FLASH_2_SINCE 2024 /* PyTorch 2.2 */
 
 static bool has_units(const cm_device *device, cm_rate rate)
 {
@@ -52,11 +50,12 @@ int32_t cm__values_alone(const cm_graph *g, const cm_node *n)
 
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime)
 {
-    if (g->attention != CM_ATTENTION_AUTO) return g->attention == CM_ATTENTION_MATH;
-    if (cm__is_pytorch(runtime)) return g->software && g->software < FUSED_SINCE; /* see cm__attention_unfused() */
-    if (runtime != CM_RUNTIME_MEGATRON) return false;
+    if (g->asked.attention != CM_ATTENTION_AUTO) return g->asked.attention == CM_ATTENTION_MATH;
+    if (cm__is_pytorch(runtime)) return !cm__provides(g->asked.software, CM__FEATURE_FUSED_ATTENTION); /* see cm__attention_unfused() */
+    if (!cm__is_megatron(runtime)) return false;
     if (g->precision == CM_PRECISION_FP32 || g->precision == CM_PRECISION_TF32) return true;
-    if (has_units(device, CM_RATE_FP8) || g->software >= FUSED_SINCE) return false;
+    bool flash = g->asked.software.given && cm__provides(g->asked.software, CM__FEATURE_MEGATRON_FLASH);
+    if (has_units(device, CM_RATE_FP8) || flash) return false;
     return !has_units(device, CM_RATE_BF16) || cm__facts_of(g).most_keys <= FUSED_SOFTMAX_KEYS;
 }
 
@@ -72,13 +71,13 @@ static bool is_unaligned(const cm_graph *g, const cm_node *n)
 
 static bool is_traced(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
-    return cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE && g->attention == CM_ATTENTION_AUTO && !cm__has(n, 3);
+    return cm__compiles(runtime) && g->asked.attention == CM_ATTENTION_AUTO && !cm__has(n, 3);
 }
 
 bool cm__attention_unfused(const cm_graph *g, const cm_node *n, cm_runtime runtime, bool math)
 {
-    bool old = g->software && g->software < FUSED_SINCE, by_node = cm__is_pytorch(runtime) && !old;
-    if (!by_node || g->attention != CM_ATTENTION_AUTO) return math;
+    bool by_node = cm__is_pytorch(runtime) && cm__provides(g->asked.software, CM__FEATURE_FUSED_ATTENTION);
+    if (!by_node || g->asked.attention != CM_ATTENTION_AUTO) return math;
     if (cm__attention_masked(g, n, runtime)) return false;
     /* No fused kernel of PyTorch takes an open mask, or in fp32 grouped queries or heads of any width. */
     bool open = g->omits_open && is_traced(g, n, runtime) && !cm__attr_int(n, CM_ATTR_CAUSAL, 0);
@@ -97,17 +96,17 @@ int64_t cm__attention_window(const cm_graph *g, const cm_node *n)
 bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
     if (g->omits_causal && is_traced(g, n, runtime) && cm__attr_int(n, CM_ATTR_CAUSAL, 0)) return true;
-    return cm__is_pytorch(runtime) && g->attention != CM_ATTENTION_FLASH && cm__attention_window(g, n) > 0;
+    return cm__is_pytorch(runtime) && g->asked.attention != CM_ATTENTION_FLASH && cm__attention_window(g, n) > 0;
 }
 
 const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
 {
     static const char *const names[CM_ATTENTIONS] = {
         [CM_ATTENTION_FLASH] = "flash", [CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
-    bool old = g->software && g->software < FLASH_2_SINCE;
-    if (names[g->attention] && cm__is_pytorch(runtime) && !(old && g->attention == CM_ATTENTION_FLASH))
-        return names[g->attention];
-    return old && (cm__is_pytorch(runtime) || runtime == CM_RUNTIME_MEGATRON) ? "flash1" : "";
+    bool old = !cm__provides(g->asked.software, CM__FEATURE_FLASH_2);
+    if (names[g->asked.attention] && cm__is_pytorch(runtime) && !(old && g->asked.attention == CM_ATTENTION_FLASH))
+        return names[g->asked.attention];
+    return old && (cm__is_pytorch(runtime) || cm__is_megatron(runtime)) ? "flash1" : "";
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's
@@ -117,7 +116,7 @@ const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
    probabilities and the mask. */
 double cm__score_bytes(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
-    bool   compiled = cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE;
+    bool   compiled = cm__compiles(runtime);
     double operand = (double)cm_dtype_size(cm__in(g, n, 0)->dtype), wide = (double)cm_dtype_size(CM_FP32);
     double size = compiled ? wide : operand;
     if (cm__attr_real(n, CM_ATTR_DROPOUT, 0) <= 0) return size;

@@ -7,12 +7,13 @@
 #include "graph/graph.h"
 
 /* True: attention runs as separate products and softmax. device NULL: a device without fused attention. See
-   docs/plans.md. */
+   docs/dev/plans.md. */
 bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime runtime);
 
-/* What a runtime makes of one attention. A model that a compiler traces may make masks that it omits otherwise: an open
-   one, which masks nothing, is broadcast along the keys, and no fused kernel takes it; a causal one is an ordinary
-   mask, as a sliding window is in PyTorch, and keys that several heads share are then repeated for each of them. */
+/* The calls that a runtime makes for one attention. A model that a compiler traces may make masks that it omits
+   otherwise: an open one, which masks nothing, is broadcast along the keys, and no fused kernel takes it; a causal one
+   is an ordinary mask, as a sliding window is in PyTorch, and keys that several heads share are then repeated for each
+   of them. */
 bool cm__attention_unfused(const cm_graph *g, const cm_node *attention, cm_runtime runtime, bool math);
 bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
 

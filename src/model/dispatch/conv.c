@@ -119,7 +119,7 @@ void cm__dispatch_conv(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     shape          s = shape_of(d, n);
     convolution(d, node, &s, s.transposed ? CM__PASS_BWD_INPUT : CM__PASS_FORWARD);
-    bool fused = d->runtime == CM_RUNTIME_TORCH_COMPILE || d->runtime == CM_RUNTIME_TUNED; /* with what reads it */
+    bool fused = cm__compiles(d->runtime) || cm__is_tuned(d->runtime); /* with what reads it */
     if (cm__has(n, 2) && n->op != CM_OP_CONV_INTEGER && !fused) add_bias(d, node);
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
-#include "model/dispatch/fusing.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/dispatch/works.h"
 
@@ -169,13 +169,12 @@ static void begin_update(cm__dispatch *d, int32_t node)
 /* Nodes of the update come last; they are part of no chain. */
 static void one_by_one(cm__dispatch *d, int32_t first)
 {
-    void (*one)(cm__dispatch *, int32_t) = d->runtime == CM_RUNTIME_MEGATRON ? cm__dispatch_megatron : dispatch_plain;
-    bool              joins = d->g->fused_kernels || cm__is_megatron_core(d->runtime, d->g->software);
-    const cm__fusing *chains = joins && !first ? cm__chains_of(d) : NULL;
+    void (*one)(cm__dispatch *, int32_t) = cm__is_megatron(d->runtime) ? cm__dispatch_megatron : dispatch_plain;
+    bool joins = d->g->asked.fused_kernels || cm__is_megatron_core(d->runtime, d->g->asked.software);
+    const struct cm__fusing *chains = joins && !first ? cm__chains_of(d) : NULL;
     for (int32_t i = cm__twin_next(d->twins, first - 1); i < d->g->n_nodes; i = cm__twin_next(d->twins, i)) {
         begin_update(d, i);
-        if (chains && chains->kernel[i] == i) cm__dispatch_chain(chains, i);
-        else if (!chains || chains->kernel[i] < 0) one(d, i);
+        if (!chains || !cm__dispatch_chain(chains, i)) one(d, i);
     }
 }
 
@@ -266,7 +265,7 @@ static cm__strides *placed(const cm__dispatch *d, cm__strides *s)
 static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
 {
     cm__strides *s = cm__strides_new(ctx, d->g, d->nhwc);
-    if (d->runtime == CM_RUNTIME_TORCH_COMPILE) {
+    if (cm__compiles(d->runtime)) {
         s->compiled = s->traced = true;
         cm__strides *traced = cm__strides_new(ctx, d->g, d->nhwc);
         traced->traced = true;
@@ -279,24 +278,24 @@ static cm__strides *place_all(cm__ctx *ctx, const cm__dispatch *d)
 cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layout, cm_runtime runtime,
                                  const cm_plan *plan, bool math, const cm__twins *twins, const cm__dispatch *other)
 {
-    static const bool fuses[CM_RUNTIMES] = {[CM_RUNTIME_TORCH_COMPILE] = true, [CM_RUNTIME_TUNED] = true};
+    bool          fuses = cm__runtime_of(runtime)->compiler != CM__COMPILER_NONE;
     cm__dispatch *d = cm__alloc(ctx, sizeof *d);
     runtime = cm_runtime_base(runtime);
     d->ctx = ctx;
     d->g = g;
     d->runtime = runtime;
-    d->from_rows = runtime == CM_RUNTIME_TORCH_COMPILE && !cm__in_nhwc(g, layout) && cm__compiler_prefers_nhwc(g);
+    d->from_rows = cm__compiles(runtime) && !cm__in_nhwc(g, layout) && cm__compiler_prefers_nhwc(g);
     d->nhwc = d->from_rows || cm__in_nhwc(g, layout);
     d->tf32 = g->precision == CM_PRECISION_TF32;
-    d->twins = fuses[runtime] ? NULL : twins;
+    d->twins = fuses ? NULL : twins;
     d->strides = other ? other->strides : place_all(ctx, d);
     d->stacks = other ? other->stacks : cm__stacks_of(ctx, g);
     d->trains = g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD;
     d->math = math;
     d->calls_before = -1;
     if (cm__plan_shares(plan)) d->shards = cm__shards_new(ctx, g, plan, other ? &other->shards : NULL);
-    d->recorded = runtime == CM_RUNTIME_TORCH_COMPILE && g->recorded && d->trains && !d->shards.split;
-    if (fuses[runtime]) cm__dispatch_fused(d);
+    d->recorded = cm__compiles(runtime) && g->recorded && d->trains && !d->shards.split;
+    if (fuses) cm__dispatch_fused(d);
     else if (other && d->shards.split && same_undivided(d, other)) divide_again(d, other);
     else follow_rules(d);
     d->works = cm__works_new(ctx);
@@ -351,14 +350,10 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     memcpy(call->variant, sized->variant, sizeof call->variant);
     memcpy(call->dtype, sized->dtype, sizeof call->dtype);
     memset(call->sizes, 0, sizeof call->sizes);
-    bool from_here = batch >= sized->from;
-    if (!from_here && !sized->padded) return;
     for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
         double size = cm__poly_at(&sized->sizes[i], batch);
         size = size > 0 ? size : 0;
         size = size < 9e18 ? size : 0;
         call->sizes[i] = (int64_t)(size + 0.5);
-        if (from_here && sized->padded & 1 << i)
-            call->sizes[i] = (call->sizes[i] + sized->aligned - 1) / sized->aligned * sized->aligned;
     }
 }

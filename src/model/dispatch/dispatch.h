@@ -11,17 +11,13 @@
 
 #include "device/calls.h"
 #include "graph/strides.h"
-#include "graph/twins.h"
+#include "graph/plan/twins.h"
 
 /* A call whose sizes depend on the batch size. */
 typedef struct cm__sized_call {
     int16_t op, pass;
     char    variant[CM__CALL_TEXT], dtype[CM__CALL_TEXT];
     cm_poly sizes[CM__CALL_SIZES];
-    /* From batch size `from` on the call is made or, if bits of `padded` name sizes, these are rounded up to multiples of
-       `aligned`. Otherwise its sizes are 0, or as they are. */
-    double  from;
-    int32_t padded, aligned;
 } cm__sized_call;
 
 /* The part of each layer that one device of a parallel plan runs. */
@@ -50,7 +46,7 @@ typedef struct cm__dispatch {
     cm__shards      shards;
     cm__strides    *strides;
     cm__stacks     *stacks; /* NULL: no recurrent layers */
-    const cm__twins *twins; /* only nodes of parts that stand for others have calls; NULL: all have */
+    const cm__twins *twins; /* only nodes of parts that represent others have calls; NULL: all have */
     cm__sized_call *calls; /* distinct calls */
     int32_t        *runs;  /* per call: number of runs in a step */
     int32_t        *of;    /* per call made, in order: its index in `calls` */
@@ -87,7 +83,6 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
 cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm_plan *plan);
 void          cm__dispatch_one(cm__dispatch *d, int32_t node);
 void          cm__dispatch_megatron(cm__dispatch *d, int32_t node); /* megatron.c */
-void          cm__dispatch_fused(cm__dispatch *d); /* compiled.c */
 
 /* rnn.c */
 cm__stacks *cm__stacks_of(cm__ctx *ctx, const cm_graph *g);

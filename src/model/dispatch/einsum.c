@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* einsum.c - kernel calls of Einstein sums, as torch.einsum makes them. */
-#include "graph/einsum.h"
+#include "graph/rules/einsum.h"
 #include "model/dispatch/rules.h"
 
 /* True: the dimensions that form one dimension of the product are adjacent in memory. */

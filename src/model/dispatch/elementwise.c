@@ -2,7 +2,7 @@
 /* elementwise.c - kernel calls of elementwise functions, casts, copies, and of their gradients. */
 #include <string.h>
 #include "base/text.h"
-#include "graph/train.h"
+#include "graph/training/train.h"
 #include "model/dispatch/rules.h"
 
 static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
@@ -144,7 +144,7 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     if (n->op == CM_OP_DROPOUT || n->op == CM_OP_CONSTANT_OF_SHAPE) m.a = y, m.b = -1; /* of the result's type */
     bool cloned = d->trains && n->phase == CM_FORWARD && cm__attr_int(n, CM_ATTR_IN_PLACE, 0); /* for its gradient */
     if (cloned || cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, "copy", y, -1, y);
-    if (!truth(d, node, function, y)) cm__call_walk(d, node, &m);
+    if (!truth(d, node, function, y)) cm__call_strided(d, node, &m);
 }
 
 /* A gradient multiplied by a scalar has one operand less. */
@@ -217,7 +217,7 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
         if (scaled && strcmp(*f, "mul") == 0) m.function = "scale";
         if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
                                                 cm_tensor_elements(cm__t(d->g, y)));
-        else cm__call_walk(d, node, &m);
+        else cm__call_strided(d, node, &m);
     }
     if (cast) cm__call_over(d, node, "copy", dy, -1, y);
 }

@@ -16,7 +16,7 @@
 
 #include <stdio.h>
 #include "graph/runtimes.h"
-#include "model/dispatch/fusing.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/routing.h"
 
 static const cm_node *forward_node(const cm_graph *g, const cm_node *n)
@@ -60,12 +60,12 @@ static bool is_second(const cm_graph *g, const cm_node *bias)
 
 static bool joins_all(const cm__dispatch *d)
 {
-    return d->g->precision == CM_PRECISION_FP8 && cm__sends_once(d->runtime, d->g->software);
+    return d->g->precision == CM_PRECISION_FP8 && cm__sends_once(d->runtime, d->g->asked.software);
 }
 
 bool cm__expert_plain(const cm__dispatch *d, const cm_node *n)
 {
-    if (!cm__is_megatron_core(d->runtime, d->g->software) || joins_all(d)) return false;
+    if (!cm__is_megatron_core(d->runtime, d->g->asked.software) || joins_all(d)) return false;
     const cm_node *forward = forward_node(d->g, n);
     return is_bias(d->g, forward) || is_clamp(d->g, forward);
 }
@@ -121,7 +121,7 @@ static const plain_kernel backward_clamp[2][6] = {
 
 static const plain_kernel *kernels_of(const cm__dispatch *d, const cm_node *forward, bool back)
 {
-    bool wide = cm__sends_once(d->runtime, d->g->software);
+    bool wide = cm__sends_once(d->runtime, d->g->asked.software);
     if (is_bias(d->g, forward)) return back ? backward_bias[wide] : forward_bias[wide];
     return back ? backward_clamp[forward->op == CM_OP_CLAMP] : forward_clamp;
 }

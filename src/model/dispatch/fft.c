@@ -33,7 +33,7 @@ static void complex_call(cm__dispatch *d, int32_t node, const char *variant, cm_
 
 /* Inductor leaves complex numbers to PyTorch's operators, in their functional form: what writes into a part of a tensor
    (slice_scatter) copies all of it first. */
-static bool is_functional(const cm__dispatch *d) { return d->runtime == CM_RUNTIME_TORCH_COMPILE; }
+static bool is_functional(const cm__dispatch *d) { return cm__compiles(d->runtime); }
 
 void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor)
 {
@@ -61,7 +61,7 @@ static void spectrum_back(cm__dispatch *d, int32_t node, const cm_tensor *x, con
     transform(d, node, "c2c", x, axes);
 }
 
-/* The gradient of a spectrum: all points but the first and the last stand for two. */
+/* The gradient of a spectrum: all points but the first and the last count twice. */
 static void real_back(cm__dispatch *d, int32_t node, const cm_tensor *half, const cm_tensor *y, const cm__attr *axes)
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "graph/fuse.h"
+#include "graph/rewrite/fuse.h"
 #include "model/dispatch/rules.h"
 
 /* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last, nor of
@@ -97,7 +97,8 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
 
 /* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
    as long as nothing inside them is padded. Without padding, a part of the image is copied. */
-/* What a padding takes off an axis, and whether it adds to it: x[:-1] behind a zero is a padding of 1 and -1. */
+/* The numbers that a padding removes from an axis, and whether it adds some: x[:-1] behind a zero is a padding of 1
+   and -1. */
 static int64_t taken_off(const cm_node *n, int32_t rank, int32_t axis, bool *adds)
 {
     const cm__attr *pads = cm__attr_find(n, CM_ATTR_PADS);

@@ -53,7 +53,8 @@ static bool is_chosen(const cm_graph *g, int32_t tensor, int depth)
     return found;
 }
 
-bool cm__index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows)
+/* The model computes the indices of a look-up into a table of so many rows, and gives many places the same one. */
+static bool index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows)
 {
     bool few = !rows.per_batch && rows.fixed <= CHOSEN_MAX && rows.fixed > CHOSEN_ROWS;
     return few && is_chosen(g, index, CHOSEN_BEFORE);
@@ -62,7 +63,7 @@ bool cm__index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows)
 /* Rows of a table among which the indices count as equally frequent. */
 static cm_poly rows_hit(const cm_graph *g, int32_t index, cm__pass pass, cm_dim rows)
 {
-    bool few = pass == CM__PASS_BACKWARD && cm__index_is_chosen(g, index, rows);
+    bool few = pass == CM__PASS_BACKWARD && index_is_chosen(g, index, rows);
     return few ? cm__poly_const(CHOSEN_ROWS) : cm__poly_dim(rows);
 }
 

@@ -72,10 +72,10 @@ static bool turned_back(cm__dispatch *d, int32_t node, const cm_node *forward, i
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
     int32_t          dy = n->inputs[0];
-    bool             eager = d->runtime == CM_RUNTIME_TORCH_EAGER && forward->op == CM_OP_SOFTMAX && n != forward;
+    bool             eager = cm__is_eager(d->runtime) && forward->op == CM_OP_SOFTMAX && n != forward;
     if (!eager || axis != y->rank - 1 || cm__strides_in_rows(d->strides, dy)) return false;
     if (y->dims[axis].per_batch || y->dims[axis].fixed > WARP_ROW) return false;
-    cm__call_walk(d, node, &(cm__function){.function = "mul", .a = dy, .b = forward->outputs[0], .beside = -1,
+    cm__call_strided(d, node, &(cm__function){.function = "mul", .a = dy, .b = forward->outputs[0], .beside = -1,
                                            .out = forward->outputs[0], .type = dy});
     cm__call_in_rows(d, node, dy);
     cm__call_map(d, node, "mul", dy, dy, dy, cm__poly_const(1), cm_tensor_elements(y));
@@ -116,9 +116,9 @@ static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
     cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, "",
                                            casts ? CM_FP32 : x->dtype, false);
     cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
-    if (d->g->loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
+    if (d->g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
     if (casts) snprintf(cast.dtype, sizeof cast.dtype, "%s>fp32", sixteen_bits(d->g));
-    for (int32_t i = 0; i < d->g->metrics; i++) {
+    for (int32_t i = 0; i < d->g->asked.metrics; i++) {
         if (casts) cm__call_two(d, node, cast, cm__poly_const(1), cm_tensor_elements(x));
         along(d, node, rate, x, 1);
     }

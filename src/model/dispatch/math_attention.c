@@ -7,9 +7,7 @@
  * keys.
  */
 #include "base/text.h"
-#include "model/dispatch/fusing.h"
-#include "model/dispatch/rules.h"
-#include "model/time/factors.h"
+#include "model/dispatch/compiler.h"
 
 typedef struct scores {
     cm_poly  batch, queries, keys, width; /* batch: samples times heads */
@@ -18,7 +16,6 @@ typedef struct scores {
     bool     safe; /* fp32 in eager PyTorch: queries and keys are scaled, and masked rows become zero */
 } scores;
 
-#define SAFE_SINCE 2025 /* PyTorch 2.5 of October 2024 has _safe_softmax() */
 
 static scores scores_of(const cm__dispatch *d, const cm_node *forward)
 {
@@ -35,9 +32,9 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .dtype = q->dtype,
                     .masked = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0 || cm__has(forward, 3),
                     .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
-                    .fused = d->runtime == CM_RUNTIME_MEGATRON,
-                    .safe = d->runtime == CM_RUNTIME_TORCH_EAGER && q->dtype == CM_FP32 &&
-                            (!d->g->software || d->g->software >= SAFE_SINCE),
+                    .fused = cm__is_megatron(d->runtime),
+                    .safe = cm__is_eager(d->runtime) && q->dtype == CM_FP32 &&
+                            cm__provides(d->g->asked.software, CM__FEATURE_SAFE_SOFTMAX),
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
 }
 
@@ -111,10 +108,11 @@ static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pas
 }
 
 /* One kernel that torch.compile generates between the products: it reads and writes so many bytes for each score. */
-static void generated(cm__dispatch *d, int32_t node, const scores *s, double bytes)
+static void generated(cm__dispatch *d, int32_t node, const scores *s, double bytes, bool random)
 {
-    cm_poly pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
-    cm__call_generated(d, node, "row_sum", cm__poly_scale(pairs, bytes));
+    cm_poly pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys), moved = cm__poly_scale(pairs, bytes);
+    if (random) moved = cm__poly_add(moved, cm__random_bytes(pairs, cm__poly_at(&s->keys, 1)));
+    cm__call_generated(d, node, "row_sum", moved);
 }
 
 /* PyTorch computes scores and result in fp32 (ATen/native/transformers/attention.cpp), their gradients in the type of
@@ -125,8 +123,7 @@ static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
     scores wide = *s;
     wide.dtype = CM_FP32;
     product(d, node, &wide, "nt", s->queries, s->keys, s->width);
-    double random = cm__time_factors.random_number * cm__lanes_of_row(cm__poly_at(&s->keys, 1));
-    generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 + random : 0));
+    generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 : 0), s->dropout);
     product(d, node, &wide, "nn", s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }
@@ -137,7 +134,7 @@ static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores
     double size = (double)cm_dtype_size(s->dtype);
     product(d, node, s, "tn", s->keys, s->width, s->queries);
     product(d, node, s, "nt", s->queries, s->keys, s->width);
-    generated(d, node, s, 4 + 2 * size + (s->dropout || size < 4 ? size : 0) + (s->dropout ? 1 : 0));
+    generated(d, node, s, 4 + 2 * size + (s->dropout || size < 4 ? size : 0) + (s->dropout ? 1 : 0), false);
     product(d, node, s, "nn", s->queries, s->width, s->keys);
     product(d, node, s, "tn", s->keys, s->width, s->queries);
 }
@@ -172,6 +169,6 @@ void cm__dispatch_math(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     scores         s = scores_of(d, cm__forward_of(d, n));
     bool           backward = n->phase == CM_BACKWARD;
-    if (d->runtime == CM_RUNTIME_TORCH_COMPILE) (backward ? attend_compiled_backward : attend_compiled)(d, node, &s);
+    if (cm__compiles(d->runtime)) (backward ? attend_compiled_backward : attend_compiled)(d, node, &s);
     else (backward ? attend_backward : attend)(d, node, &s);
 }

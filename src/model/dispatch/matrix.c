@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matrix.c - kernel calls of matrix products and fused attention, as PyTorch makes them. */
+#include <math.h>
 #include <string.h>
+#include "base/ablation.h"
 #include "base/text.h"
 #include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
-#include "model/dispatch/rules.h"
-#include "model/time/factors.h"
+#include "model/dispatch/compiler.h"
 
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
 {
@@ -32,13 +33,33 @@ static const char *eight_bit(const cm__dispatch *d, int32_t node)
     return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
 }
 
+#define PADDED_LEAST 1024 /* rows and columns; smaller ones are padded less often than not */
+
+/* Matrix units load 16 bytes at once. Inductor times large products with and without padding and pads unaligned dimensions
+   (torch/_inductor/fx_passes/pad_mm.py), which copies the weights if these are the columns. */
+static void pad_large(cm__dispatch *d, int32_t node, cm_dtype dtype, cm__sized_call *c)
+{
+    double  bytes = (double)cm_dtype_size(dtype), aligned = 16 / bytes;
+    bool    units = bytes == 2 || (dtype == CM_FP32 && d->tf32), single = cm__poly_at(&c->sizes[CM__GEMM_BATCH], 2) == 1;
+    cm_poly columns = c->sizes[CM__GEMM_N];
+    if (!units || !single || !cm__is_compiled(d, cm__node(d, node))) return;
+    for (int i = CM__GEMM_M; i < CM__GEMM_SIZES; i++) {
+        double size = cm__poly_at(&c->sizes[i], 1), padded = ceil(size / aligned) * aligned;
+        bool   fixed = cm__poly_at(&c->sizes[i], 2) == size;
+        if (!fixed || size < PADDED_LEAST || padded == size || cm__rule_off("padding")) continue;
+        c->sizes[i] = cm__poly_const(padded);
+        if (i == CM__GEMM_N && *c->variant != 't')
+            cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(c->sizes[CM__GEMM_K], columns), 2 * bytes));
+    }
+}
+
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
     if (dtype == CM_FP8) variant = eight_bit(d, node);
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, dtype, true);
     memcpy(c.sizes, sizes, CM__GEMM_SIZES * sizeof *sizes);
-    cm__pad_product(d, node, variant, dtype, &c);
+    pad_large(d, node, dtype, &c);
     cm__dispatch_add(d, node, &c);
 }
 

@@ -10,10 +10,9 @@
  */
 #include <string.h>
 #include "graph/runtimes.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/expert_bias.h"
-#include "model/dispatch/fusing.h"
 #include "model/dispatch/routing.h"
-#include "model/time/factors.h"
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
 
@@ -94,8 +93,8 @@ static void update(cm__dispatch *d, int32_t node)
     cm__call_clip(d, node, CM_FP32, elements);
     cm__dispatch_add(d, node, &all);
     if (sixteen) cm__call_pass(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
-    if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->software))
-        cm__call_pass(d, node, "copy", "fp32", cm__poly_scale(elements, cm__time_factors.joined_cast_bytes / 8));
+    if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->asked.software))
+        cm__call_joined_cast(d, node, elements, true);
 }
 
 static cm__dispatch_rule *const rules[CM_OPS] = {
@@ -122,7 +121,7 @@ static bool was_cast(const cm__dispatch *d, int32_t node)
 void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    bool           core = cm__is_megatron_core(d->runtime, d->g->software);
+    bool           core = cm__is_megatron_core(d->runtime, d->g->asked.software);
     if (n->view || (core && was_cast(d, node))) return;
     if (core && cm__routes(d->g, n)) cm__dispatch_route(d, node);
     else if (cm__expert_plain(d, n)) cm__dispatch_expert_plain(d, node);

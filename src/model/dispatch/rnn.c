@@ -9,7 +9,7 @@
  * stack.
  */
 #include <string.h>
-#include "graph/roles.h"
+#include "graph/rewrite/roles.h"
 #include "model/dispatch/rules.h"
 
 #define HOPS 8 /* maximum number of operators between two layers */

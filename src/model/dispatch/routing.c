@@ -11,7 +11,7 @@
 #include "model/dispatch/routing.h"
 
 #include "graph/runtimes.h"
-#include "model/dispatch/fusing.h"
+#include "model/dispatch/compiler.h"
 
 typedef enum { NOWHERE, TO_EXPERTS, FROM_EXPERTS, WEIGHED, ADDED } stage;
 
@@ -59,16 +59,14 @@ bool cm__routes(const cm_graph *g, const cm_node *n) { return stage_of(g, forwar
 
 bool cm__weighs_results(const cm_graph *g, const cm_node *n) { return stage_of(g, forward_node(g, n)) == WEIGHED; }
 
-bool cm__weighs_inside(cm_runtime runtime, int32_t software)
+bool cm__weighs_inside(cm_runtime runtime, cm_software software)
 {
-    const int32_t since = 2025; /* Megatron Core 0.13 of July 2025: weighted_bias_swiglu_impl() in moe/experts.py */
-    return cm__is_megatron_core(runtime, software) && (!software || software >= since);
+    return cm__is_megatron_core(runtime, software) && cm__provides(software, CM__FEATURE_WEIGHED_ACTIVATION);
 }
 
-bool cm__sends_once(cm_runtime runtime, int32_t software)
+bool cm__sends_once(cm_runtime runtime, cm_software software)
 {
-    const int32_t since = 2026; /* Megatron-Bridge's recipes: hybridep on most devices from release 26.02 on */
-    return cm__is_megatron_core(runtime, software) && (!software || software >= since);
+    return cm__is_megatron_core(runtime, software) && cm__provides(software, CM__FEATURE_SENDS_ONCE);
 }
 
 double cm__experts_per_token(const cm_graph *g, const cm_node *product)
@@ -101,6 +99,6 @@ void cm__dispatch_route(cm__dispatch *d, int32_t node)
                                         1.0 / (double)cm__in(d->g, forward, 1)->dims[1].fixed);
         cm__call_generated(d, node, "copy", cm__poly_add(tokens, cm_tensor_bytes(cm__t(d->g, rows))));
     }
-    bool sorts = d->shards.ep > 1 && !cm__sends_once(d->runtime, d->g->software);
+    bool sorts = d->shards.ep > 1 && !cm__sends_once(d->runtime, d->g->asked.software);
     if (sorts && (at == TO_EXPERTS || at == FROM_EXPERTS)) spread(d, node, rows, rows);
 }

@@ -4,6 +4,7 @@
 #define CM_MODEL_RULES_H
 
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/dispatch.h"
 
 #define CM__DISPATCH_RULES(X)                                                                                          \
@@ -20,7 +21,7 @@ CM__DISPATCH_RULES(X)
 /* True: torch.compile compiles the node. */
 static inline bool cm__is_compiled(const cm__dispatch *d, const cm_node *n)
 {
-    return d->runtime == CM_RUNTIME_TORCH_COMPILE && !cm__outside_of(d->g, n);
+    return cm__compiles(d->runtime) && !cm__outside_of(d->g, n);
 }
 
 /* True: copies of the node's operands are among the recorded kernels. */
@@ -35,9 +36,6 @@ static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { ret
 
 /* The forward node that a backward node differentiates; for forward and recomputed nodes the node itself. */
 const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
-
-/* The model computes the indices of a look-up into a table of so many rows, and gives many places the same one. */
-bool cm__index_is_chosen(const cm_graph *g, int32_t index, cm_dim rows);
 
 /* The kernel that increments the batch counter of a batch norm in training. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node);
@@ -68,27 +66,15 @@ typedef struct cm__function {
     int32_t     a, b, beside, out, type;
 } cm__function;
 
-/* scaled.c: a cast to 8 bits. */
-bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n);
-void cm__dispatch_scaled_cast(cm__dispatch *d, int32_t node);
-
 /* fft.c: the copy of a complex tensor that torch.compile makes before it writes into a part of it. */
 void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor);
-
-/* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
-void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes);
-/* The same from a batch size on. */
-void cm__call_generated_from(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes, double from);
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
 void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);
 
-/* padding.c: pads the dimensions that torch.compile pads, with the copies that this takes. */
-void cm__pad_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm__sized_call *c);
-
-/* walk.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
-void cm__call_walk(cm__dispatch *d, int32_t node, const cm__function *m);
+/* strided.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
+void cm__call_strided(cm__dispatch *d, int32_t node, const cm__function *m);
 void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_t *as);
 void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor);
 /* Whether a tensor is dense in the order that an image kernel works in, and a copy of one that is not. */

@@ -7,22 +7,12 @@
  * are kernels that read and write once. Mamba's recurrence takes the time of its functions.
  */
 #include "graph/rule.h"
-#include "graph/state_space.h"
-#include "model/dispatch/rules.h"
-#include "model/time/factors.h"
+#include "graph/rules/state_space.h"
+#include "model/dispatch/compiler.h"
 
 static void stream(cm__dispatch *d, int32_t node, int32_t like, cm_poly elements, int times)
 {
     for (int i = 0; i < times; i++) cm__call_map(d, node, "copy", like, -1, like, cm__poly_const(1), elements);
-}
-
-/* As a copy of numbers of 4 bytes that moves so many. */
-static void functions(cm__dispatch *d, int32_t node, cm_poly bytes)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(bytes, 1.0 / 8);
-    cm__dispatch_add(d, node, &c);
 }
 
 static void products(cm__dispatch *d, int32_t node, const cm__scan *s, cm_dtype dtype, cm_poly tokens, bool backward)
@@ -49,8 +39,8 @@ void cm__dispatch_state_space(cm__dispatch *d, int32_t node)
     stream(d, node, x, cm__poly_scale(tokens, (double)cm__scan_channels(&s)), backward ? 3 : 1);
     products(d, node, &s, cm__t(d->g, x)->dtype, tokens, backward);
     if (s.kind == CM__SCAN_MAMBA) {
-        double bytes = cm__time_factors.function_flop * cm__scan_functions(&s);
-        functions(d, node, cm__poly_scale(tokens, (backward ? 3 : 1) * bytes));
+        cm_poly bytes = cm__function_bytes(cm__poly_scale(tokens, (backward ? 3 : 1) * cm__scan_functions(&s)));
+        cm__call_pass(d, node, "copy", "fp32", cm__poly_scale(bytes, 1.0 / 8)); /* as a copy of numbers of 4 bytes */
     } else {
         stream(d, node, x, cm__poly_scale(tokens, 2 * states), backward ? 2 : 1); /* of fp32 */
     }

@@ -3,8 +3,8 @@
 #ifndef CM_MODEL_DISPATCH_TENSOR_PARALLEL_H
 #define CM_MODEL_DISPATCH_TENSOR_PARALLEL_H
 
-#include "graph/plan_counts.h"
-#include "graph/split.h"
+#include "graph/plan/counts.h"
+#include "graph/plan/split.h"
 #include "model/dispatch/dispatch.h"
 
 /* True: a device of the plan runs less than the whole step at its micro-batch. */
@@ -20,7 +20,7 @@ bool       cm__same_parameters(const cm__shards *a, const cm__shards *b);
 /* Bytes of a gradient over those of its weight: Megatron-LM accumulates the gradients of bf16 weights in fp32. */
 double cm__gradient_copies(const cm_graph *g, cm_runtime runtime);
 
-/* What a call's node says about how devices divide the call. It depends on which tensors are split and on nothing else
+/* The division of a call over devices, as its node states it. It depends on which tensors are split and on nothing else
    of the plan, so that plans with the same d->shards.split share it. */
 typedef struct cm__way {
     int8_t product; /* of a product: the size that tensor parallelism divides; -1: none */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "device/number.h"
+#include "graph/runtimes.h"
 #include "model/time/roofline.h"
 #include "model/step/sparsity.h"
 
@@ -32,7 +33,7 @@ static const cm__effort effort_of[CM_CLASSES] = {
 
 bool cm__execution_applies(const cm_device *device, cm_runtime runtime)
 {
-    return device->info.style != CM_STYLE_KERNELS || (device->execution.known && runtime == CM_RUNTIME_NATIVE);
+    return device->info.style != CM_STYLE_KERNELS || (device->execution.known && cm__is_vendors(runtime));
 }
 
 /* ---- input of a rule -------------------------------------------------------------------------------------------- */
@@ -79,11 +80,10 @@ static void read_memories(cm__job *j)
     j->far_bytes_s = far ? cm__value_or(far->bw_bytes_s, INFINITY) * (reaches_near ? 1 : share) : INFINITY;
 }
 
-/* Step time with the software of the asked year over today's. Known releases differ for causal models alone. */
+/* Step time with the asked release over today's. Known releases differ for causal models alone. */
 static double older_software(const cm_graph *g, const cm__execution *e)
 {
-    bool old = e->older_before.known && g->software && g->software < e->older_before.value;
-    return old && cm__is_causal(g) ? cm__value_or(e->older_software, 1) : 1;
+    return !cm__provides(g->asked.software, CM__FEATURE_WAFER_GPT) && cm__is_causal(g) ? cm__value_or(e->older_software, 1) : 1;
 }
 
 static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *device, const cm_sparsity *sparsity,
@@ -148,7 +148,7 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 
 bool cm__job_is_traffic(const cm_node *n) { return effort_of[cm__class(n)] == CM__EFFORT_MEMORY; }
 
-/* Of an attention node or its gradient: one for each query, key and head. */
+/* Scores of an attention node or its gradient: one for each query, key and head. */
 double cm__job_scores(const cm__job *j, const cm_node *n, double batch)
 {
     if (n->view || cm__class(n) != CM_CLASS_ATTENTION) return 0;

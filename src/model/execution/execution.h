@@ -10,7 +10,7 @@
  *     bsp        everything on the chip, or on the fewest chips it fits, as a pipeline of micro-batches
  *     streaming  activations stay on the chip; weights are streamed in layer by layer
  *
- * docs/styles.md derives the rules.
+ * docs/dev/execution-models.md derives the rules.
  */
 #ifndef CM_MODEL_EXECUTION_H
 #define CM_MODEL_EXECUTION_H
@@ -91,7 +91,7 @@ cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_
 
 typedef void cm__execution_rule(const cm__job *job, cm__run *run);
 cm__execution_rule cm__execution_kernels, cm__execution_sections, cm__execution_bsp, cm__execution_streaming;
-/* What each node stores on a chip that runs sections: its weights, and its results for one sample. */
+/* Bytes that each node stores on a chip that runs sections: its weights, and its results for one sample. */
 const double *cm__section_bytes(cm__ctx *ctx, const cm_graph *step);
 /* stages.c: the longest stage of a pipeline for one micro-batch. node_s: of each node, forward once; again: stages are
    recomputed in backward. */

@@ -35,7 +35,7 @@
 
 static bool stores_scores(const cm__job *j)
 {
-    if (j->g->attention != CM_ATTENTION_AUTO) return j->g->attention == CM_ATTENTION_MATH;
+    if (j->g->asked.attention != CM_ATTENTION_AUTO) return j->g->asked.attention == CM_ATTENTION_MATH;
     return cm__value_or(j->device->execution.stored_scores, 0) > 0;
 }
 

@@ -174,7 +174,7 @@ static bool fits_recomputed(const cm__job *j, int64_t batch, const void *user)
     return kept_bytes(of->recomputed, of->chips) + entry_bytes(of->recomputed, batch) + layer <= j->near_bytes;
 }
 
-/* What exceeds the chip and may leave it, at most `movable`. */
+/* Bytes that exceed the chip and may leave it, at most `movable`. */
 static double spilled_bytes(double movable, double rest, double near_bytes)
 {
     return fmin(movable, fmax(0, movable + rest - near_bytes));

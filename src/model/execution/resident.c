@@ -10,7 +10,7 @@
  *
  * The last d - 1 turns fill and drain the pipeline: weights change between batches. Weights, gradients, optimizer
  * states and the activations of d / 2 samples must fit the chip: of d samples in flight, each has half of its
- * activations on average. docs/styles.md compares this with the published results.
+ * activations on average. docs/dev/execution-models.md compares this with the published results.
  */
 #include <math.h>
 #include "device/number.h"

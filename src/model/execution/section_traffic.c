@@ -12,7 +12,7 @@
  *
  * Recomputed results do not leave the chip: each section of backward computes what it reads from the layer's input. The
  * part of a head's recomputed scores that exceeds a tile passes. GPT-2 XL compiled with recomputation is faster
- * than without (docs/papers.md), although its activations would fit the memory.
+ * than without (docs/dev/papers.md), although its activations would fit the memory.
  */
 #include <math.h>
 #include "device/number.h"

@@ -87,7 +87,7 @@ static int64_t largest(choosing *c, bool surely)
 static cm_batch_candidate candidate_of(const choosing *c, int64_t batch, const cm_memory_use *use)
 {
     double objective = use->fits ? equation5(c->rule->device, use) : NAN;
-    return (cm_batch_candidate){batch, use->fits, use->sure, objective, NAN, use->peak_bytes};
+    return (cm_batch_candidate){batch, use->fits, use->sure, cm_memory_chance(use), objective, NAN, use->peak_bytes};
 }
 
 /* Returns the new candidate; NULL: there are too many. */

@@ -17,7 +17,7 @@ typedef struct cm__batch_rule {
     /* The same without simulating the allocator. Powers of two that nearly fill a memory are then simulated only if the
        choice depends on whether they fit. NULL: all are. */
     cm_status (*roughly)(void *user, int64_t batch, cm_memory_use *use, cm_diag *diag);
-    /* True: the throughput at a batch size is surely below this one. NULL: only the throughput itself tells. */
+    /* True: the throughput at a batch size is surely below this one. NULL: only the throughput itself decides. */
     bool (*below)(void *user, int64_t batch, double samples_s);
     void            *user;
 } cm__batch_rule;

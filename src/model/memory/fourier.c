@@ -5,8 +5,8 @@
  * A transform to real numbers copies the spectrum first, because cuFFT may overwrite it. The gradient of a transform of
  * real numbers fills a whole spectrum with zeros, copies half of one into it and transforms it; the result is a
  * view of the real parts, so that the gradient takes the memory of complex numbers. Sizes for which cuFFT has no single
- * kernel need a work area. All of this is as in 145 transforms and spectral layers on an H200 (tools/measure_layers.py,
- * docs/results/layers.jsonl.xz). There, products of 2, 3, 5, 7 and 11 and primes up to 127 need no area, except
+ * kernel need a work area. All of this is as in 145 transforms and spectral layers on an H200
+ * (evidence/kernels.tar.xz: layers.jsonl). There, products of 2, 3, 5, 7 and 11 and primes up to 127 need no area, except
  * 75 x 75 and 16,000.
  */
 #include "graph/rule.h"

@@ -22,9 +22,10 @@
  */
 #include <math.h>
 #include "graph/rule.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/routing.h"
-#include "model/dispatch/rules.h"
 #include "model/memory/footprint.h"
 
 static cm__piece *piece_at(cm_footprint *f, const int32_t *piece_of, int32_t tensor)
@@ -144,7 +145,7 @@ static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm
 {
     const cm_graph *g = f->step;
     int32_t        *first = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *first);
-    bool            inside = cm__weighs_inside(f->options.runtime, g->software);
+    bool            inside = cm__weighs_inside(f->options.runtime, g->asked.software);
     for (int32_t i = 0; i < f->n_nodes; i++) {
         const cm_node *n = &g->nodes[i];
         bool           forward = n->phase == CM_FORWARD || n->phase == CM_RECOMPUTE;
@@ -155,15 +156,15 @@ static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm
         if (!cm__is_scaled_cast(g, n)) continue;
         cm_role cast = cm__t(g, n->outputs[0])->role;
         if (forward && cast == CM_ROLE_ACTIVATION) join_cast(f, piece_of, i, first);
-        if (g->narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
+        if (g->asked.narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
     }
 }
 
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
-    for (int32_t i = 0; i < f->n_nodes && f->step->logits && f->step->loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
+    for (int32_t i = 0; i < f->n_nodes && f->step->asked.logits && f->step->asked.loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) overwrite_logits(f, piece_of, i);
-    for (int32_t i = 0; i < f->n_nodes && f->step->loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
+    for (int32_t i = 0; i < f->n_nodes && f->step->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) divide_logits(f, piece_of, i);
-    if (f->options.runtime == CM_RUNTIME_MEGATRON) join_pieces_of_megatron(f, piece_of, scratch);
+    if (cm__is_megatron(f->options.runtime)) join_pieces_of_megatron(f, piece_of, scratch);
 }

@@ -15,7 +15,7 @@
 #include "graph/runtimes.h"
 #include "model/memory/footprint.h"
 
-/* What is known of the readers of a tensor in the pass that makes it. */
+/* Facts about the readers of a tensor in the pass that makes it. */
 typedef struct readers {
     const char *name;     /* of the first */
     int32_t     length;   /* of the module's name; 0: none */
@@ -73,7 +73,7 @@ static bool made_in_block(const cm_graph *g, int32_t tensor, const cm_node *read
 void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
     const cm_graph *g = f->step;
-    if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_EAGER) return;
+    if (!cm__is_eager(f->options.runtime)) return;
     readers *all = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *all);
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].block >= 0 && k < g->nodes[i].n_inputs; k++) {
@@ -130,7 +130,7 @@ static void hold_outputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scra
 
 void cm__hold_in_backward(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
-    if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_EAGER) return;
+    if (!cm__is_eager(f->options.runtime)) return;
     hold_saved(f, scratch);
-    if (f->step->whole_layers) hold_outputs(f, piece_of, scratch);
+    if (f->step->asked.whole_layers) hold_outputs(f, piece_of, scratch);
 }

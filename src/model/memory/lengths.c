@@ -12,7 +12,7 @@
 
 static bool flat(double rate) { return fabs(rate) < 1e-6; }
 
-/* Of lengths between 0 and 1. */
+/* Moments of lengths between 0 and 1. */
 static double mean_of(double rate) { return flat(rate) ? 0.5 - rate / 12 : 1 / rate - 1 / expm1(rate); }
 
 cm__lengths cm__lengths_of(double mean, double longest)

@@ -10,10 +10,11 @@
 #include <string.h>
 #include "model/memory/allocator.h"
 #include "device/device.h"
+#include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/dispatch.h"
 #include "model/memory/footprint.h"
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/memory/simulate.h"
 
@@ -118,7 +119,7 @@ static void gather_pieces(cm_footprint *f, int32_t *piece_of)
         piece_of[t] = -1;
         if (!is_stored(g, t)) continue;
         piece_of[t] = f->n_pieces;
-        bool weights = x->master && f->options.runtime != CM_RUNTIME_MEGATRON; /* FSDP: the parameters themselves */
+        bool weights = x->master && !cm__is_megatron(f->options.runtime); /* FSDP: the parameters themselves */
         f->pieces[f->n_pieces++] = (cm__piece){cm_tensor_bytes(x), t, x->born, x->dies,
                                                weights ? CM_CATEGORY_WEIGHTS_BIASES : category_of_role[x->role]};
     }
@@ -174,7 +175,7 @@ static void add_scores(cm_footprint *f)
         cm_poly pairs = cm__poly_mul(cm__poly_product(q->dims, 3), cm__poly_dim(k->dims[2]));
         cm_poly bytes = cm__poly_scale(pairs, cm__score_bytes(g, n, f->options.runtime));
         cm_poly copies = cm__poly_add(repeated(g, n), scaled(g, n));
-        if (f->options.runtime != CM_RUNTIME_MEGATRON) bytes = cm__poly_add(bytes, copies);
+        if (!cm__is_megatron(f->options.runtime)) bytes = cm__poly_add(bytes, copies);
         f->pieces[f->n_pieces++] =
             (cm__piece){bytes, n->outputs[0], i, reader_of_scores(g, i), CM_CATEGORY_INPUT_OUTPUT};
     }
@@ -429,7 +430,7 @@ cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step,
     f->options.runtime = cm__runtime_on(device, f->options.runtime);
     cm__plan_fill(ctx, &f->options.plan);
     if (!is_checked(f, like)) cm__plan_check(ctx, step, &f->options.plan);
-    f->caching = f->options.runtime != CM_RUNTIME_NATIVE;
+    f->caching = cm__runtime_of(f->options.runtime)->memory == CM__MEMORY_CACHED;
     f->math = cm__attention_math(step, device, f->options.runtime);
     bool same_step = like && like->step == step && like->caching == f->caching;
     f->stacks = same_step ? like->stacks : f->caching ? cm__stacks_of(ctx, step) : NULL;

@@ -14,7 +14,7 @@
 #include <math.h>
 #include "base/min_cut.h"
 #include "graph/rule.h"
-#include "model/dispatch/fusing.h"
+#include "model/inductor/fusing.h"
 
 #define GROWTH 1.1      /* of a tensor's weight with each operator between it and backward */
 #define FARTHEST 100
@@ -361,7 +361,7 @@ static void need(const partition *p, const bool *sink_side, int32_t base, int32_
     }
 }
 
-/* What a node of backward reads, or the truth values that are stored instead. */
+/* The tensor that a node of backward reads, or the truth values that are stored instead. */
 static void need_operands(const partition *p, const bool *sink_side, int32_t node, cm__partition *result)
 {
     const cm_node *n = &p->g->nodes[node];

@@ -219,9 +219,9 @@ void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use)
 {
     use->n_levels = f->n_levels;
     use->fits = use->sure = true;
-    use->least_bytes = use->peak_bytes;
-    use->most_bytes = 0;
     use->shortfall_bytes = 0;
+    use->n_alternatives = 0;
+    use->plan_devices = f->options.plan.devices;
     for (int32_t l = 0; l < f->n_levels; l++) {
         const cm__level *level = &f->levels[l];
         double           used;

@@ -7,7 +7,8 @@
  * other hand, backward stores for a while what several of its kernels compute again.
  */
 #include "graph/rule.h"
-#include "model/dispatch/fusing.h"
+#include "graph/runtimes.h"
+#include "model/inductor/fusing.h"
 #include "model/memory/footprint.h"
 #include "model/memory/partition.h"
 
@@ -101,8 +102,8 @@ static bool reads_stored(const cm_footprint *f, const cm__fusing *kernels, int32
     return apart || kernels->kernel[node] != kernels->kernel[maker];
 }
 
-/* What the sums of a batch norm's gradient and the kernel after them both need is computed again once, in fp32, and
-   that kernel's result is not rounded either (model/dispatch/traffic.c, add_recomputed()). */
+/* A tensor that both the sums of a batch norm's gradient and the kernel after them need is computed again once, in
+   fp32, and that kernel's result is not rounded either (model/inductor/traffic.c, add_recomputed()). */
 static void store_recomputed(cm_footprint *f, const cm__fusing *kernels, int32_t node, const cm__partition *kept)
 {
     const cm_graph *g = f->step;
@@ -122,7 +123,7 @@ static void store_recomputed(cm_footprint *f, const cm__fusing *kernels, int32_t
     }
 }
 
-/* What is read to compute a tensor that is not written lives until the last reader of that tensor. */
+/* The operands of a tensor that is not written live until the last reader of that tensor. */
 static void keep_for_inlined(cm_footprint *f, const int32_t *piece_of, const cm__fusing *kernels, int32_t node)
 {
     const cm_node *n = &f->step->nodes[node];
@@ -250,7 +251,7 @@ static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t nod
 
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
 {
-    if (cm_runtime_base(f->options.runtime) != CM_RUNTIME_TORCH_COMPILE) return;
+    if (!cm__compiles(f->options.runtime)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);
     store(f, piece_of, scratch);
     for (int32_t i = 0; i < f->n_nodes; i++) {

@@ -8,7 +8,7 @@
  *     W + D L 8 MiB + (a - 2) u + 2 x + b D L s,
  *
  * and more if cuDNN keeps small weights in registers. The numbers are from 129 layers on an H200 (cuDNN 9.19,
- * tools/measure_layers.py). PyTorch also copies inputs whose first dimension is the batch. Backward allocates the
+ * evidence/kernels.tar.xz). PyTorch also copies inputs whose first dimension is the batch. Backward allocates the
  * workspace, the gradient of the input and a buffer for the gradients of all weights. Between two layers only states
  * are stored: no concatenated directions, no copy with dropped values, and one or two bits for each of them.
  */

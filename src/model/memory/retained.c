@@ -21,7 +21,7 @@ static bool retains(const cm_footprint *f)
 {
     const cm_graph *g = f->step;
     bool            frozen_units = g->tuned && (!g->joined_adapters || g->exempt_adapters);
-    return frozen_units && g->whole_layers && f->options.plan.zero == 3 && cm__is_pytorch(f->options.runtime);
+    return frozen_units && g->asked.whole_layers && f->options.plan.zero == 3 && cm__is_pytorch(f->options.runtime);
 }
 
 int32_t cm__retained_most(const cm_footprint *f) { return retains(f) ? f->n_nodes : 0; }

@@ -13,9 +13,10 @@
  * they are gathered: from forward to backward (ZeRO 2, SHARD_GRAD_OP), or a unit at a time (ZeRO 3, FULL_SHARD).
  */
 #include <string.h>
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "graph/rule.h"
-#include "graph/train.h"
+#include "graph/runtimes.h"
+#include "graph/training/train.h"
 #include "model/memory/footprint.h"
 #include "model/dispatch/tensor_parallel.h"
 
@@ -112,7 +113,7 @@ static const int8_t shared_from[CM_ROLES] = {
 
 static bool is_fsdp(const cm_footprint *f)
 {
-    return f->step->master && f->options.runtime != CM_RUNTIME_MEGATRON && f->options.plan.zero >= 2;
+    return f->step->master && !cm__is_megatron(f->options.runtime) && f->options.plan.zero >= 2;
 }
 
 /* FSDP: bytes of a sharded tensor over those of the 16-bit one in the graph. */
@@ -197,7 +198,7 @@ static void add_buckets(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
     double         gradients = 0;
-    bool           buffered = f->options.runtime == CM_RUNTIME_MEGATRON && p->zero < 3;
+    bool           buffered = cm__buffers_gradients(f->options.runtime) && p->zero < 3;
     for (int32_t i = 0; i < f->n_pieces; i++)
         if (f->pieces[i].category == CM_CATEGORY_GRADIENTS) gradients += f->pieces[i].bytes.c[0];
     if (cm__replicas(p) < 2 || !f->n_pieces || buffered) return;
@@ -293,7 +294,7 @@ void cm__shard(cm_footprint *f)
 {
     const cm_plan *p = &f->options.plan;
     bool piles = cm__gradients_pile(p, f->options.runtime);
-    if ((p->accumulate > 1 && !piles) || f->options.runtime == CM_RUNTIME_MEGATRON) keep_gradients(f);
+    if ((p->accumulate > 1 && !piles) || cm__buffers_gradients(f->options.runtime)) keep_gradients(f);
     bool moved = p->offload_optimizer || p->offload_activations || p->offload_weights;
     if (p->devices == 1 && !moved && !cm__optimizer_paged(f->step->optimizer)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);

@@ -30,7 +30,7 @@ static void mix_attributes(uint64_t *hash, const cm_node *n)
     }
 }
 
-/* What a node computes: its operator, its attributes, its operands and the shape of its result. */
+/* The computation of a node: its operator, its attributes, its operands and the shape of its result. */
 static uint64_t hash_of(const cm_graph *g, const cm_node *n, const int32_t *same)
 {
     const cm_tensor *y = cm__t(g, n->outputs[0]);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/map.h"
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "graph/runtimes.h"
 
 /* ---- order of allocations --------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
  * layers is taken to be wrapped weight by weight.
  */
 #include "graph/rule.h"
-#include "graph/split.h"
+#include "graph/plan/split.h"
 #include "model/memory/footprint.h"
 
 static double bytes_of(const cm_graph *g, int32_t parameter) { return cm_tensor_bytes(cm__t(g, parameter)).c[0]; }

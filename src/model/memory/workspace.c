@@ -87,7 +87,7 @@ static cm__temporary update(const cm_footprint *f, const cm_node *n)
     cm_poly sum = {{0}};
     bool    roots = f->step->optimizer == CM_OPTIMIZER_ADAM || f->step->optimizer == CM_OPTIMIZER_ADAMW;
     /* Megatron-LM's optimizer is one fused kernel, as are those of 8 bits and paged ones */
-    if (!roots || f->options.runtime == CM_RUNTIME_MEGATRON) return nothing;
+    if (!roots || cm__is_megatron(f->options.runtime)) return nothing;
     (void)n;
     for (int32_t p = 0; p < f->n_pieces; p++) {
         const cm_tensor *t = cm__t(f->step, f->pieces[p].tensor);

@@ -8,7 +8,7 @@
  *
  *     layout     tensor cores need channels last: other data needs copies of input, output and filter; with fewer than
  *                8 channels they are padded to 8
- *     product    1 x 1 filters multiply images of many pixels as they are; the gradient of the filter is first one
+ *     product    1 x 1 filters multiply images of many pixels without a copy; the gradient of the filter is first one
  *                product per image, in fp32
  *     Winograd   backward of 3 x 3 filters in fp32: tiles of 6 x 6 for every 4 x 4 outputs, of input, output and filter
  *     FFT        forward in fp32, images that fill a power of two: two sets of spectra of input and filter

@@ -12,7 +12,7 @@
  * and stragglers.
  */
 #include "model/parallel/iteration.h"
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 
 #include <math.h>
 

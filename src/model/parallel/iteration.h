@@ -7,7 +7,7 @@
 #ifndef CM_MODEL_PARALLEL_ITERATION_H
 #define CM_MODEL_PARALLEL_ITERATION_H
 
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "model/parallel/buckets.h"
 
 /* The stages of a pipeline, summarised for the schedule. */

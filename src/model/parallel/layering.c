@@ -4,8 +4,8 @@
 
 #include "graph/rule.h"
 #include "model/dispatch/attention.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/routing.h"
-#include "model/dispatch/rules.h"
 #include "model/dispatch/tensor_parallel.h"
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static bool is_kept(const cm_graph *g, const cm__layering *l, int32_t t)
 static bool is_weighed(const cm_graph *g, int32_t tensor)
 {
     int32_t from = cm__t(g, tensor)->producer;
-    if (from < 0 || !cm__weighs_inside(CM_RUNTIME_MEGATRON, g->software)) return false;
+    if (from < 0 || !cm__weighs_inside(CM_RUNTIME_MEGATRON, g->asked.software)) return false;
     for (int32_t i = from + 1; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
         if (g->nodes[i].op == CM_OP_MUL && g->nodes[i].inputs[0] == tensor) return cm__weighs_results(g, &g->nodes[i]);
     return false;
@@ -247,7 +247,7 @@ static bool reads_gathered(const cm_graph *g, const cm__shards *s, const cm_node
     return division == CM__ROWS && cm__is_input_gradient(n, forward);
 }
 
-/* What a product of backward has to do with, before casts; -1: another pass. */
+/* The operand of a product of backward, before casts; -1: another pass. */
 static int32_t input_of(const cm_graph *g, const cm_node *n)
 {
     return n->phase == CM_BACKWARD && n->source >= 0 ? before_casts(g, g->nodes[n->source].inputs[0]) : -1;

@@ -16,7 +16,7 @@ typedef struct cm__layer_tensor {
     cm_poly fused_bytes; /* of a stored activation: what Megatron-LM stores of it (model/memory/fused.c) */
 } cm__layer_tensor;
 
-/* What tensor-parallel devices do together after a node. */
+/* The exchange of tensor-parallel devices after a node. */
 typedef struct cm__layer_sum {
     int32_t part;
     bool    forward, loss; /* loss: three numbers per token, in forward */

@@ -14,7 +14,7 @@
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
-/* Gives each layer that another one stands for (graph/twins.h) its times. */
+/* Gives each layer that another one represents (graph/plan/twins.h) its times. */
 static void copy_times(cm__making *k)
 {
     const cm__twins *twins = k->layering->twins;
@@ -69,7 +69,7 @@ static void add_host(cm__making *k, const cm__timed *timed)
 static void wait_for_loss(cm__making *k)
 {
     cm__part *last = &k->parts->all[k->parts->count - 1];
-    if (cm__is_megatron_core(k->m->runtime, k->g->software)) last->host_s += last->forward_s + last->forward_comm_s;
+    if (cm__is_megatron_core(k->m->runtime, k->g->asked.software)) last->host_s += last->forward_s + last->forward_comm_s;
 }
 
 /* ---- parameters, boundaries ------------------------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static void add_kept(cm__making *k)
     for (int32_t i = 0; i < k->layering->n_kept; i++) {
         const cm__layer_tensor *x = &k->layering->kept[i];
         k->parts->kept_bytes +=
-            cm__poly_at(k->m->runtime == CM_RUNTIME_MEGATRON ? &x->fused_bytes : &x->bytes, k->batch) / x->by;
+            cm__poly_at(cm__is_megatron(k->m->runtime) ? &x->fused_bytes : &x->bytes, k->batch) / x->by;
     }
     for (int32_t i = 0; i < g->n_nodes && k->m->calls->math; i++) {
         const cm_node *n = &g->nodes[i];
@@ -131,7 +131,7 @@ static void add_kept(cm__making *k)
    where they would write 2, half of what a sum in fp32 moves. */
 static double accumulate_time(const cm__making *k)
 {
-    bool     joined = cm__is_megatron_core(k->m->runtime, k->g->software);
+    bool     joined = cm__is_megatron_core(k->m->runtime, k->g->asked.software);
     cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
     bool     narrow = k->parts->gradient_bytes < 4;
     memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
@@ -149,7 +149,7 @@ static double communication(const cm__parts *parts)
     return sum;
 }
 
-/* What memory depends on: parameters, stored activations, boundaries. */
+/* Numbers on which memory depends: parameters, stored activations, boundaries. */
 static void add_sizes(cm__making *k)
 {
     const cm__step_model *m = k->m;
@@ -160,7 +160,7 @@ static void add_sizes(cm__making *k)
     cm__parts_add_boundaries(k);
     add_kept(k);
     for (int32_t i = 0; i < parts->count - 1; i++) parts->all[i].units += 1; /* each layer, and what is around them */
-    parts->buffered = m->runtime == CM_RUNTIME_MEGATRON;
+    parts->buffered = cm__buffers_gradients(m->runtime);
 }
 
 static const cm__layering *layering_of(cm__ctx *ctx, const cm__step_model *m)
@@ -199,7 +199,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     wait_for_loss(&k);
     add_sizes(&k);
     cm__gradients_find(ctx, m->calls, timed, l, &parts);
-    parts.exchanges_behind = parts.renews_behind = cm__is_megatron_core(m->runtime, m->graph->software);
+    parts.exchanges_behind = parts.renews_behind = cm__is_megatron_core(m->runtime, m->graph->asked.software);
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;

@@ -59,8 +59,8 @@ typedef struct cm__parts {
    time of each call of m->calls. */
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
-/* What memory depends on, and of all times only the least communication: as if calls took long enough to hide whatever
-   can run behind them. fabric NULL: none. */
+/* The numbers on which memory depends and, of all times, only the least communication: as if calls took long enough
+   to hide whatever can run behind them. fabric NULL: none. */
 cm__parts cm__parts_sizes(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch,
                           int32_t cp);
 

@@ -12,6 +12,7 @@
 #include "graph/rule.h"
 #include "graph/runtimes.h"
 #include "model/parallel/layers_making.h"
+#include "model/dispatch/compiler.h"
 #include "model/dispatch/routing.h"
 #include "model/dispatch/tensor_parallel.h"
 #include "model/time/factors.h"
@@ -26,8 +27,7 @@ typedef struct exchange {
    _gather_along_first_dim()). */
 static bool torch_exchanges(const cm__making *k)
 {
-    cm_runtime base = cm_runtime_base(k->m->runtime);
-    return base == CM_RUNTIME_TORCH_EAGER || base == CM_RUNTIME_TORCH_COMPILE;
+    return cm__exchanges_by_torch(k->m->runtime);
 }
 
 /* PyTorch's collectives divide and join tensors along their first axis, which is the batch; sequence parallelism
@@ -48,7 +48,7 @@ static double reorder_bytes(const cm__making *k, bool scatter, bool pieces, doub
 static double added_bytes(const cm__making *k, const cm__layer_sum *sum, double n)
 {
     const cm__shards *s = &k->m->calls->shards;
-    bool              eager = cm_runtime_base(k->m->runtime) == CM_RUNTIME_TORCH_EAGER;
+    bool              eager = cm__is_eager(k->m->runtime);
     if (!torch_exchanges(k) || !s->sequence || sum->products < 2) return 0;
     return (eager ? 3 : 1) * (sum->products - 1) * (n - n / s->tp);
 }
@@ -71,7 +71,7 @@ static void add_traffic(cm__making *k, int32_t node, double n, int32_t p, double
    that makes the weight's gradient. */
 static bool sums_behind(const cm__making *k)
 {
-    return cm__is_megatron_core(k->m->runtime, k->g->software) ||
+    return cm__is_megatron_core(k->m->runtime, k->g->asked.software) ||
            cm__value_or(k->m->device->execution.sums_behind, 0) > 0;
 }
 
@@ -102,8 +102,8 @@ static bool in_pieces(const cm__making *k)
     return s->in_pieces && s->tp <= cm_fabric_node(k->fabric);
 }
 
-/* What is left of an exchange in pieces: one of tp pieces has nothing to run behind, and all of it together runs behind
-   a product no longer than that lasts. */
+/* The part of an exchange in pieces that stays visible: one of tp pieces has nothing to run behind, and all of it
+   together runs behind a product no longer than that lasts. */
 static double shown(const cm__making *k, double exchange_s, double product_s)
 {
     return fmax(exchange_s / k->m->calls->shards.tp, exchange_s - product_s);
@@ -116,7 +116,7 @@ static bool sum_in_pieces(const cm__making *k, const cm__layer_sum *sum)
     return in_pieces(k) && (!torch_exchanges(k) || sum->products == 1);
 }
 
-/* What is left of backward with sequence parallelism is the all-gather of output gradients. */
+/* With sequence parallelism, the exchange that remains in backward is the all-gather of output gradients. */
 static exchange sum_time(cm__making *k, const cm__layer_sum *sum, double n, sum_parts of, sum_parts product)
 {
     int32_t tp = k->m->calls->shards.tp;
@@ -260,7 +260,7 @@ static double token_bytes(const cm__making *k, const cm_node *product)
    experts for it, the two links work at the same time. */
 static double route_time(const cm__making *k, cm__group group, double sent, double copies)
 {
-    if (!cm__sends_once(k->m->runtime, k->g->software))
+    if (!cm__sends_once(k->m->runtime, k->g->asked.software))
         return cm__comm_time(k->fabric, CM__ALL_TO_ALL, group, sent);
     int32_t nodes = group.size / group.per_node;
     double  once = sent / copies;
@@ -364,13 +364,13 @@ static void find_key_times(const cm__making *k, cm__group group, double bytes, d
                          cm__comm_time(k->fabric, CM__REDUCE_SCATTER, group, scattered)};
 }
 
-/* What attention waits for. PyTorch (torch/distributed/tensor/experimental/_attention.py) gathers keys and values
-   while it computes the first of cp blocks, and passes their gradients in fp32 around a ring, each while the next
-   block is computed; the last one has nothing to run behind. In a compiled graph each exchange is waited for where it
-   starts. */
+/* The exchanges that attention waits for. PyTorch (torch/distributed/tensor/experimental/_attention.py) gathers keys
+   and values while it computes the first of cp blocks, and passes their gradients in fp32 around a ring, each while the
+   next block is computed; the last one has nothing to run behind. In a compiled graph each exchange is waited for where
+   it starts. */
 static double torch_context_time(const cm__making *k, const key_times *keys, bool backward, double attention_s)
 {
-    bool   eager = cm_runtime_base(k->m->runtime) == CM_RUNTIME_TORCH_EAGER;
+    bool   eager = cm__is_eager(k->m->runtime);
     double block_s = eager ? attention_s / k->cp : 0, numbers = keys->bytes / (2 * keys->each * k->cp);
     double waited = fmax(0, keys->gather_s - block_s) + merge_time(k, numbers, backward, eager);
     if (!backward) return waited;

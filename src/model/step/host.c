@@ -7,7 +7,7 @@
 #include <string.h>
 #include "base/text.h"
 #include "graph/runtimes.h"
-#include "model/dispatch/fusing.h"
+#include "model/inductor/fusing.h"
 #include "model/step/loading.h"
 #include "model/time/factors.h"
 
@@ -23,7 +23,7 @@ static const cm__host_cost *find(const cm_device *device, cm_runtime runtime, co
 double cm__host_number(const cm_device *device, const cm_device *reference, cm_runtime runtime, const char *what)
 {
     const cm__host_cost *h = find(device, runtime, what);
-    cm_runtime           made_of = runtime == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : runtime;
+    cm_runtime           made_of = cm__compiles(runtime) ? runtime : cm__runtime_of(runtime)->host;
     if (!h) h = find(device, made_of, what);
     if (!h) h = find(reference, made_of, what);
     return h ? h->time_s.value : 0;
@@ -34,7 +34,7 @@ double cm__host_number(const cm_device *device, const cm_device *reference, cm_r
 static cm__hosting probed(const cm__host_cost *probe, cm_runtime runtime)
 {
     double slower = pow(probe->time_s.value / cm__time_factors.probe_time, cm__time_factors.probe_power);
-    bool   compiled = runtime == CM_RUNTIME_TORCH_COMPILE;
+    bool   compiled = cm__compiles(runtime);
     return (cm__hosting){slower, compiled ? cm__time_factors.compiled_host_error : cm__time_factors.probed_host_error};
 }
 
@@ -42,16 +42,16 @@ static cm__hosting probed(const cm__host_cost *probe, cm_runtime runtime)
 cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
                            const char *id)
 {
-    cm_runtime           eager = runtime == CM_RUNTIME_TORCH_COMPILE ? CM_RUNTIME_TORCH_EAGER : runtime;
+    cm_runtime           built_on = cm__runtime_of(runtime)->host;
     const cm__host_cost *probe = find(device, CM_RUNTIME_TORCH_EAGER, "probe");
     if (probe && cm__is_pytorch(runtime)) return probed(probe, runtime);
-    const cm__host_cost *own = find(device, eager, "step"), *h = own;
-    if (!h && eager == CM_RUNTIME_MEGATRON) h = own = find(device, CM_RUNTIME_TORCH_EAGER, "step");
-    if (!h) h = find(reference, eager == CM_RUNTIME_MEGATRON ? CM_RUNTIME_TORCH_EAGER : eager, "step");
+    const cm__host_cost *own = cm__compiles(runtime) ? NULL : find(device, runtime, "step");
+    if (!own) own = find(device, built_on, "step");
+    const cm__host_cost *h = own ? own : find(reference, built_on, "step");
     double slower = h && h->host ? cm__host_of(ctx, NULL, h->host).boost_hz / cm__host_of(ctx, device, id).boost_hz : 1;
     if (isnan(slower)) slower = 1;
-    bool measured = own && slower == 1 && runtime != CM_RUNTIME_MEGATRON;
-    double near = runtime == CM_RUNTIME_TORCH_COMPILE ? cm__time_factors.compiled_host_error : cm__time_factors.host_error;
+    bool measured = own && slower == 1 && !cm__is_megatron(runtime);
+    double near = cm__compiles(runtime) ? cm__time_factors.compiled_host_error : cm__time_factors.host_error;
     return (cm__hosting){slower, measured ? near : cm__time_factors.unmeasured_host_error};
 }
 
@@ -76,14 +76,14 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     if (n->view) return VIEW;
-    if (g->fused_kernels && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM) return FUSED;
+    if (g->asked.fused_kernels && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM) return FUSED;
     return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm__class(n)];
 }
 
 /* True: with fused kernels the node is part of the kernel that another one begins. */
 static bool is_inside(const cm_graph *g, const cm_node *n)
 {
-    if (!g->fused_kernels || !cm__in_chain(g, n)) return false;
+    if (!g->asked.fused_kernels || !cm__in_chain(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t        from = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->producer;
         const cm_node *made = from < 0 ? NULL : &g->nodes[from];
@@ -124,14 +124,14 @@ double cm__host_update(const cm_device *device, const cm_device *reference, cm_r
    that the repeated operators save; reentrant ones repeat the operators as they are. */
 static double again_of(const cm_graph *g, cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_TORCH_EAGER && !g->whole_layers ? cm__time_factors.recompute_host : 1;
+    return cm__is_eager(runtime) && !g->asked.whole_layers ? cm__time_factors.recompute_host : 1;
 }
 
 /* Host time of reentrant checkpoints beside the repeated operators. */
 static double checkpoint_time(const cm_device *device, const cm_device *reference, cm_runtime runtime, const cm_graph *g,
                               double checkpoints)
 {
-    if (runtime != CM_RUNTIME_TORCH_EAGER || !g->whole_layers) return 0;
+    if (!cm__is_eager(runtime) || !g->asked.whole_layers) return 0;
     return checkpoints * cm__time_factors.reentrant_host *
            cm__host_number(device, reference, runtime, costs[ELEMENTWISE].forward);
 }

@@ -12,7 +12,8 @@
  */
 #include "model/step/host.h"
 
-#include "model/dispatch/fusing.h"
+#include "graph/runtimes.h"
+#include "model/inductor/fusing.h"
 
 #include "model/time/factors.h"
 
@@ -66,7 +67,7 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
     return sum;
 }
 
-/* What each parameter costs: in the wrappers of the graphs, and in the update. */
+/* Host time of each parameter: in the wrappers of the graphs, and in the update. */
 static double parameters_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
 {
     double tensors = 0;
@@ -91,7 +92,7 @@ double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_devi
 {
     double step = cm__host_number(device, reference, base, "step");
     if (step <= 0) step = eager(device, reference, "step");
-    if (base != CM_RUNTIME_TORCH_COMPILE) return step;
+    if (!cm__compiles(base)) return step;
     step += graphs_s(device, reference, g->expert_graphs);
     return step + called_s(device, reference, g, NULL) + parameters_s(ctx, device, reference, g);
 }

@@ -3,7 +3,7 @@
  * loading.h - a step's samples: read from storage, decoded and batched by the host's cores, copied to the device.
  *
  * Rates come from the device's own profile (`bench --suite host` writes them), from a named host, or from the one
- * measured host, scaled by the ratio of the clocks. See docs/loading.md.
+ * measured host, scaled by the ratio of the clocks. See docs/dev/loading.md.
  */
 #ifndef CM_MODEL_LOADING_H
 #define CM_MODEL_LOADING_H

@@ -104,7 +104,7 @@ static const bool *sparse_calls(cm__ctx *ctx, const cm_graph *g, const cm__dispa
 /* Libraries that PyTorch calls, which may launch many kernels in a call: also from compiled code. */
 static bool launches_more(cm_runtime runtime)
 {
-    return runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    return cm__is_eager(runtime) || cm__compiles(runtime);
 }
 
 /* Idle time of the device between two kernels that wait for it. */
@@ -120,7 +120,7 @@ static double host_time_of(cm__ctx *ctx, const cm_graph *graph, const cm_device 
 {
     cm_runtime runtime = cm_runtime_base(asked);
     if (runtime != asked) return cm__host_time_graphs(ctx, device, reference, graph, runtime);
-    if (runtime == CM_RUNTIME_TORCH_COMPILE)
+    if (cm__compiles(runtime))
         return cm__host_time_compiled(ctx, device, reference, graph, calls->generated);
     return cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
 }
@@ -137,7 +137,7 @@ static void add_tensor(cm__update_list *list, double *numbers, bool *begins, con
    divides the tensors. */
 static const cm__update_list *updated_by(cm__ctx *ctx, const cm_graph *g, cm_runtime runtime, const cm__dispatch *calls)
 {
-    bool           torch = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE;
+    bool           torch = cm__is_eager(runtime) || cm__compiles(runtime);
     const cm_node *last = g->n_nodes ? &g->nodes[g->n_nodes - 1] : NULL;
     if (!torch || !last || last->phase != CM_UPDATE || calls->shards.split) return NULL;
     cm__update_list *list = cm__alloc(ctx, sizeof *list);
@@ -166,7 +166,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     double           gain = cm__sparsity_gain(device, &o->sparsity);
     cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
     /* not the time of FSDP's modules, which public runs with and without such a thread show alike (data/factors.tsv) */
-    double         busy = graph->busy_thread ? cm__time_factors.busy_thread_host : 1;
+    double         busy = graph->asked.busy_thread ? cm__time_factors.busy_thread_host : 1;
     double         slower = hosting.slower * busy * scale_of(&device->calibration.host);
     cm__step_model m = {
         .graph = graph,
@@ -188,9 +188,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .host_error = hosting.error,
         .host_update_s = graphs ? 0 : cm__host_update(device, reference, runtime, graph) * slower,
         .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
-        .host_unit_s = runtime == CM_RUNTIME_TORCH_EAGER || runtime == CM_RUNTIME_TORCH_COMPILE
+        .host_unit_s = cm__exchanges_by_torch(runtime)
                            ? cm__time_factors.fsdp_unit_host * hosting.slower : 0,
-        .host_route_s = cm__is_megatron_core(runtime, graph->software) ? cm__time_factors.expert_wait * hosting.slower
+        .host_route_s = cm__is_megatron_core(runtime, graph->asked.software) ? cm__time_factors.expert_wait * hosting.slower
                                                                        : 0,
         .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
         .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
@@ -268,7 +268,7 @@ static int power_of_batch(const cm__step_model *m, double batch)
     return m->calls->numbers && !m->sparse && frexp(batch, &power) == 0.5 && power >= 1 ? power - 1 : -1;
 }
 
-/* What the timer keeps of call i; NULL: nothing. */
+/* The timer's entry for call i; NULL: nothing. */
 static const cm__kept_call *kept_call(const cm__step_model *m, double batch, int power, int32_t i)
 {
     cm__kept_call *kept = power >= 0 ? cm__timer_kept(m->timer, m->calls->numbers[i], power) : NULL;
@@ -379,7 +379,7 @@ static void bracket(cm_prediction_info *i, double device_s, double device_error,
 /* Which kernels a compiler makes of a network is uncertain besides their times. */
 double cm__step_error(cm_runtime runtime, double time_s, const cm__errors *e)
 {
-    bool   compiled = cm_runtime_base(runtime) == CM_RUNTIME_TORCH_COMPILE;
+    bool   compiled = cm__compiles(runtime);
     double common = compiled ? cm__time_factors.compiled_error : cm__time_factors.common_error;
     double spread = e->variance + pow(common * time_s, 2) + pow(e->shared_s, 2);
     return sqrt(spread) / fmax(time_s, 1e-30);

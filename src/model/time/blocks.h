@@ -20,7 +20,7 @@
 struct cm__kernel_table;
 struct cm__limits;
 
-/* Where the features of rows come from that are computed when a search first reads their block. */
+/* The source of features that are computed when a search first reads their block. */
 typedef struct cm__row_source {
     const struct cm__kernel_table *table;
     const struct cm__limits       *limits;

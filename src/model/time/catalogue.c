@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "graph/runtimes.h"
 
 /* ---- families ---------------------------------------------------------------------------------------------------- */
 
@@ -57,10 +58,9 @@ static void take_tables(cm__catalogue *c, cm__kernels kernels, const int16_t *pl
 
 static void fill(cm__ctx *ctx, cm__catalogue *c)
 {
-    const char *names[] = {cm_runtime_name(c->runtime), cm_runtime_name(CM_RUNTIME_TORCH_EAGER)};
-    bool        eager_too = c->runtime == CM_RUNTIME_TORCH_COMPILE || c->runtime == CM_RUNTIME_MEGATRON ||
-                     c->runtime == CM_RUNTIME_TUNED;
-    int         runtimes = eager_too ? 2 : 1;
+    cm_runtime  otherwise = cm__runtime_of(c->runtime)->tables;
+    const char *names[] = {cm_runtime_name(c->runtime), cm_runtime_name(otherwise)};
+    int         runtimes = otherwise == c->runtime ? 1 : 2;
     int32_t     count[PLACES] = {0};
     cm__kernels kernels = c->kernels;
     c->tables = cm__alloc_unset(ctx, (size_t)kernels.count, sizeof *c->tables);

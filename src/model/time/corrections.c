@@ -68,8 +68,8 @@ cm__correction cm__correction_of_work(const cm__call *c, double flop, double byt
     }
 }
 
-/* What a kind's time depends on beside its factor. Blocks of channels that are not full take as long as full ones.
-   Grouped convolutions without a kernel of their own take longer for each number with wider groups. */
+/* Sizes on which a kind's time depends beside its factor. Blocks of channels that are not full take as long as full
+   ones. Grouped convolutions without a kernel of their own take longer for each number with wider groups. */
 static double of_shape(cm__correction kind, const cm__call *c)
 {
     bool   image = c->op == CM__CALL_CONV;

@@ -28,14 +28,14 @@ typedef struct cm__scales {
 #define CM__CONV_SIDES 4
 #define CM__CONV_TILES 5
 
-/* What it takes to cut groups out of images, and to pad them: the least time of a cut and of all paddings, bytes read
+/* The cost of cutting groups out of images and padding them: the least time of a cut and of all paddings, bytes read
    and written, and numbers padded in a second. Groups between the narrowest and the widest need neither. */
 typedef struct cm__group_costs {
     double  cut_s, cut_bytes_s, pad_s, padded_per_s;
     int64_t narrowest, widest;
 } cm__group_costs;
 
-/* What features are made of, besides sizes. */
+/* The inputs of features besides sizes. */
 typedef struct cm__feature_data {
     /* that libraries choose among */
     double product_tiles[CM__PRODUCT_TILES][2], attention_blocks[CM__ATTENTION_BLOCKS];

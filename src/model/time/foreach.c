@@ -18,7 +18,7 @@
 #include <string.h>
 #include "model/time/factors.h"
 
-/* Of MultiTensorApply.cuh and ForeachFunctors.cuh in PyTorch 2.11. */
+/* From MultiTensorApply.cuh and ForeachFunctors.cuh of PyTorch 2.11. */
 #define CHUNK 65536       /* numbers of a block */
 #define BLOCKS 320        /* of a launch */
 #define PASS (512. * 4)   /* numbers that the threads of a block read at a time */

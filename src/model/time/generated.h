@@ -18,7 +18,7 @@ double cm__generated_weight(double number_bytes);
 /* Bytes that a call counts on the device of its table, where the cores are not ahead of memory. bytes: that it moves. */
 double cm__generated_counted(const cm__call *call, double bytes);
 
-/* The call by which tables know a generated kernel: with numbers of 4 bytes. Other calls are returned as they are. */
+/* The call by which tables know a generated kernel: with numbers of 4 bytes. Other calls are returned unchanged. */
 cm__call cm__generated_as_tabled(const cm__call *call);
 
 #endif

@@ -19,7 +19,7 @@ typedef enum cm__groups_kind {
     CM__GROUPS_SLICES,     /* other wide groups: cuDNN pads them, or cuts them out and convolves one after the other */
 } cm__groups_kind;
 
-/* Of a convolution over two dimensions. */
+/* For a convolution over two dimensions. */
 cm__groups_kind cm__groups_kind_of(const cm__call *call);
 
 /* Whether groups have several channels each. */

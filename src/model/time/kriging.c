@@ -33,7 +33,7 @@ enum { WIDE = (CM__NEIGHBOURS + 4 + EIGHT - 1) / EIGHT * EIGHT };
 enum { ONES = CM__NEIGHBOURS, NEAR, VALUES };
 typedef float equations[CM__NEIGHBOURS][WIDE];
 
-/* What is known of the neighbours, a number for each: its features, and for each table that one of them is from, the
+/* Data of the neighbours, a number for each: its features, and for each table that one of them is from, the
    squared distance of its table to that one, and the covariance of rows of one table. */
 typedef struct described {
     float of[CM__FEATURES][WIDE];
@@ -57,7 +57,7 @@ static int note_source(sources *s, int32_t table)
     return at;
 }
 
-/* What is known of the tables: the numbers of two tables for all neighbours of the second. */
+/* Data of the tables: the numbers of two tables for all neighbours of the second. */
 static void describe_tables(const sources *from, int neighbours, const cm__rows *tables, const cm__scales *s,
                             described *d)
 {
@@ -122,8 +122,8 @@ static inline void distances(const described *d, int count, int i, int from, flo
         *(cm__eight *)(out + at) = sum[at / EIGHT] + *(const cm__eight *)(d->apart[d->table[i]] + at);
 }
 
-/* Of the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns have
-   no branches. */
+/* For the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns
+   have no branches. */
 static inline void covariances_of_rows(const described *d, int neighbours, int count, equations k, int from)
 {
     for (int i = from; i < neighbours && i < from + EIGHT; i++) {

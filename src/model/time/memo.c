@@ -64,7 +64,7 @@ static inline uint64_t mixed(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Texts are padded with zeros; their first letters and the sizes tell most calls apart. Two sizes are mixed at once,
+/* Texts are padded with zeros; their first letters and the sizes distinguish most calls. Two sizes are mixed at once,
    because each multiplication has to wait for the one before. */
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {

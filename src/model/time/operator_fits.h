@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * operator_fits.h - calls timed by the operator models in a device's profile (`fits`, docs/fitting.md), or in that of a
- * related device: the same chip on another card and, for Megatron-LM, any built-in device of the same base.
+ * operator_fits.h - calls timed by the operator models in a device's profile (`fits`, docs/dev/fitting.md), or in that
+ * of a related device: the same chip on another card and, for Megatron-LM, any built-in device of the same base.
  *
  * Operator models are used in three cases. The first is plain fp32 on GPUs without tables: libraries no longer tune
  * these kernels for new GPUs, so the fraction of peak on an H200 says little about older GPUs. The second is

@@ -36,13 +36,3 @@ cm__recurrent_kind cm__recurrent_kind_of(const cm__call *c)
     }
     return is_persistent(c) ? CM__RECURRENT_PERSIST : CM__RECURRENT_STEPS;
 }
-
-/* Of fewer than MOST_SAMPLES, tables have both kinds. */
-bool cm__recurrent_in_vectors(const cm__call *c, cm__call *as)
-{
-    if (c->op != CM__CALL_RNN || strcmp(c->dtype, "fp16") != 0 || c->sizes[CM__RNN_BATCH] % SAMPLES == 0) return false;
-    if (c->sizes[CM__RNN_BATCH] < MOST_SAMPLES || cm__recurrent_kind_of(c) != CM__RECURRENT_NARROW) return false;
-    *as = *c;
-    strcpy(as->dtype, "tf32");
-    return true;
-}

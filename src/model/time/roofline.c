@@ -169,3 +169,20 @@ double cm__roofline_of(const cm__limits *l, const cm__call *c, double flop, doub
     /* the corner is as sharp as that of fitted operator models */
     return l->floor_s + longer * sqrt(sqrt(1 + square * square));
 }
+
+/* True: the call may read less than all of its operands: some rows of a table, or windows with steps wider than
+   themselves. */
+static bool reads_a_part(const cm__call *c)
+{
+    int            axes = c->op == CM__CALL_CONV ? 2 : c->op == CM__CALL_CONV3D ? 3 : 0;
+    const int64_t *window = c->sizes + 3 + axes, *stride = window + axes; /* after n, c, k and the image */
+    for (int i = 0; i < axes; i++)
+        if (stride[i] > window[i]) return true;
+    return c->op == CM__CALL_EMBEDDING || c->op == CM__CALL_FFT;
+}
+
+double cm__traffic_time(const cm__limits *l, const cm__call *c, double bytes)
+{
+    if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;
+    return bytes * cm__from_memory(l->cache_bytes, bytes) / l->memory_bytes_s;
+}

@@ -34,6 +34,10 @@ double     cm__product_time(const cm__limits *limits, const cm__call *call, doub
    them best with an error of 5 %, 2 has one of 21 %; an L40 changes faster still). */
 double     cm__from_memory(double cache_bytes, double bytes);
 
+/* The time that the memory's peak rate needs for what the cache does not hold of a call's bytes, less than which no measured
+   call takes; 0: the call may read less than all of its operands. */
+double cm__traffic_time(const cm__limits *limits, const cm__call *call, double bytes);
+
 /* Sizes of the matrix product that a call is equivalent to: batch, m, n, k. False: it is not a product. */
 bool cm__as_product(const cm__call *call, double sizes[4]);
 

@@ -177,7 +177,7 @@ static bool has_type(const cm__call *c)
     return false;
 }
 
-/* Of arithmetic and traffic, without cache and tiles: the surface has these. */
+/* From arithmetic and traffic, without cache and tiles: the surface has these. */
 static double plain_roofline(const cm__limits *l, const cm__call *c, double *compute)
 {
     double flop, bytes, peak = l->peak[CM_ENGINE_MATRIX][cm__rate_available(l, CM_ENGINE_MATRIX, cm__call_rate(c))];
@@ -213,7 +213,7 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
     return fmax(unfitted ? time_s * TRANSPOSED_FACTOR : time_s, compute);
 }
 
-/* Libraries of these devices compute TF32 as fp32 unless told otherwise. */
+/* Libraries of these devices compute TF32 as fp32 by default. */
 double cm__surface_time(const cm_device *device, const cm__limits *limits, const cm__call *given, bool trains,
                         double *error)
 {

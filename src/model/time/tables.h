@@ -24,7 +24,7 @@ typedef struct cm__library {
     cm__limits               limits;   /* of the device on which the tables were measured */
     cm_runtime               runtime;
     bool                     reference; /* measured on another device */
-    bool                     moved;    /* measured on the device's base, which has other limits */
+    bool                     transfers; /* measured on the device's base, which has other limits */
 } cm__library;
 
 /* The device must outlive the library. Without tables for compiled PyTorch or Megatron-LM, the eager tables are

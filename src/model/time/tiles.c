@@ -6,7 +6,7 @@
 
 #define PIXELS 8 /* of 16 bits, that kernels load at once */
 
-/* Where a convolution has its sizes: channels, filters, groups, and for each dimension the image and the window. */
+/* Indices of a convolution's sizes: channels, filters, groups, and for each dimension the image and the window. */
 typedef struct shape {
     int channels, filters, groups, dimensions, image, window;
 } shape;

@@ -6,17 +6,18 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/ablation.h"
+#include "graph/runtimes.h"
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
+#include "model/time/foreach.h"
 #include "model/time/generated.h"
-#include "model/time/looped.h"
+#include "model/time/laws.h"
 #include "model/time/tables.h"
 #include "model/time/operator_fits.h"
-#include "model/time/recurrent.h"
 #include "model/time/surfaces.h"
 #include "model/time/transfer.h"
-#include "model/time/untabled.h"
 
 enum { OWN, BUILT_IN, REFERENCE, LIBRARIES };
 
@@ -51,7 +52,7 @@ static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_devi
 {
     cm__library *l = &t->libraries[at];
     cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false, t->memo);
-    l->moved = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
+    l->transfers = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
 }
 
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
@@ -64,13 +65,13 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->limits = cm__limits_of(device);
     t->streaming = t->limits;
     t->streaming.memory_bytes_s *= cm__correction_of_streaming(device);
-    t->tuned = runtime == CM_RUNTIME_TUNED;
+    t->tuned = cm__is_tuned(runtime);
     open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
     open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
     if (reference)
         cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true, memo);
     bool plain = reference && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
-    bool megatron = runtime == CM_RUNTIME_MEGATRON;
+    bool megatron = cm__is_megatron(runtime);
     if (plain || megatron) t->operator_fits = cm__operator_fits_new(ctx, device, &t->limits, plain, megatron);
     return t;
 }
@@ -195,7 +196,7 @@ static double part_of_error(double here_s, double there_s)
 }
 
 /* Transfers a time to a device whose limits differ from the measured one. */
-static void move(const cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
+static void transfer_here(const cm__timer *t, const cm__library *by, const cm__call *c, cm__memo_value *found)
 {
     cm__timed *timed = &found->timed;
     double     measured = timed->time_s;
@@ -205,7 +206,7 @@ static void move(const cm__timer *t, const cm__library *by, const cm__call *c, c
 }
 
 /* The corrected time of a call from the reference device's tables; 0: they have none. */
-static double moved(cm__timer *t, const cm__library *by, const cm__call *c)
+static double corrected_transfer(cm__timer *t, const cm__library *by, const cm__call *c)
 {
     cm__memo_value there;
     bool           known;
@@ -224,10 +225,10 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
     cm__call plain = *c;
     memcpy(plain.variant, "nt", 3);
     double fitted_s = cm__operator_fits_product(t->operator_fits, &plain, &error);
-    double moved_s = fitted_s > 0 ? moved(t, by, &plain) : 0;
-    if (!(moved_s > 0)) return;
+    double here_s = fitted_s > 0 ? corrected_transfer(t, by, &plain) : 0;
+    if (!(here_s > 0)) return;
     double fitted = 1 / (error * error), transferred = 1 / (timed->shared * timed->shared);
-    timed->time_s *= pow(fitted_s / moved_s, fitted / (fitted + transferred));
+    timed->time_s *= pow(fitted_s / here_s, fitted / (fitted + transferred));
 }
 
 /* Transfers a time from the reference device, and corrects it as results of the device suggest. */
@@ -236,15 +237,15 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
     bool       corrected;
     double     factor = cm__correction_factor(t->device, found->kind, c, &corrected);
     cm__timed *timed = &found->timed;
-    double     there_s = timed->time_s, moved_s = transferred(t, by, c, found, corrected);
+    double     there_s = timed->time_s, here_s = transferred(t, by, c, found, corrected);
     if (cm__correction_of_traffic(t->device, found->kind)) {
-        timed->time_s = fmax(moved_s, factor * found->bytes / t->limits.memory_bytes_s);
+        timed->time_s = fmax(here_s, factor * found->bytes / t->limits.memory_bytes_s);
         timed->shared = cm__time_factors.slow_groups_error;
         return;
     }
-    timed->time_s = factor * moved_s;
+    timed->time_s = factor * here_s;
     timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
-    timed->shared *= part_of_error(moved_s, there_s);
+    timed->shared *= part_of_error(here_s, there_s);
     join_fitted(t, by, c, timed);
 }
 
@@ -261,9 +262,9 @@ static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
         found.timed = from_table(t, l, table, &tabled, true);
         find_work(c, l, &found);
         if (l->reference) take_from_reference(t, l, c, &found);
-        if (l->moved) move(t, l, c, &found);
+        if (l->transfers) transfer_here(t, l, c, &found);
         *timed = found.timed;
-        timed->time_s = fmax(timed->time_s, cm__traffic_time_of(&t->limits, c, found.bytes));
+        timed->time_s = fmax(timed->time_s, cm__traffic_time(&t->limits, c, found.bytes));
         return true;
     }
     return false;
@@ -359,7 +360,7 @@ static void take_list(const cm__timer *t, const cm__library *by, const cm__call 
 {
     bool   known = t->updated && timed->how != CM_HOW_MEASURED;
     double launches, time_s = known ? cm__foreach_time(&by->limits, t->updated, c, &launches) : 0;
-    if (!(time_s > 0)) return;
+    if (!(time_s > 0) || cm__rule_off("foreach")) return;
     *timed = (cm__timed){.time_s = time_s, .launches = launches, .error = cm__time_factors.foreach_error,
                          .how = by->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED};
 }
@@ -374,7 +375,7 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
     *bytes = found.bytes;
     if (by && by != &t->libraries[OWN]) take_list(t, by, c, &found.timed);
     if (by && by->reference) take_from_reference(t, by, c, &found);
-    if (by && by->moved) move(t, by, c, &found);
+    if (by && by->transfers) transfer_here(t, by, c, &found);
     if (by == &t->libraries[OWN]) join_others(t, c, &found.timed);
     else if (by && t->libraries[OWN].count) correct_unknown(t, c, &found.timed);
     if (by) return found.timed;
@@ -386,39 +387,32 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
 /* GPUs have tables, of their own or of a reference device. */
 static bool is_gpu(const cm__timer *t) { return t->libraries[BUILT_IN].count || t->libraries[REFERENCE].count; }
 
+/* bytes: of the call; NAN: not computed. */
+static double traffic_time(const cm__timer *t, const cm__call *c, double bytes)
+{
+    double flop;
+    if (isnan(bytes)) cm__call_work(c, &flop, &bytes);
+    return cm__traffic_time(&t->limits, c, bytes);
+}
+
 /* At this batch size the kernel is not needed: a sum that one block makes has no second kernel. */
 static bool is_left_out(const cm__call *c)
 {
     return c->op == CM__CALL_ELEMENTWISE && c->sizes[CM__ELEMENTWISE_INNER] == 0;
 }
 
-/* A call that was not measured takes at least this time. bytes: of the call; NAN: not computed. */
-static double limit_of(const cm__timer *t, const cm__call *c, double bytes)
-{
-    double traffic_s = isnan(bytes) ? cm__traffic_time(&t->limits, c) : cm__traffic_time_of(&t->limits, c, bytes);
-    return fmax(fmax(cm__least_time(&t->limits, c), cm__looped_least(&t->limits, c)), traffic_s);
-}
-
+/* A call of a GPU that was not measured: an estimate, the laws of its kernel, and at last the memory's peak rate. */
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     double bytes;
+    bool   replaced;
     if (is_left_out(c)) return (cm__timed){.how = CM_HOW_MEASURED};
     cm__timed timed = by_tables(t, c, &bytes);
     if (!is_gpu(t) || timed.how == CM_HOW_MEASURED) return timed;
-    cm__call wide;
-    if (cm__recurrent_in_vectors(c, &wide)) timed.time_s = fmax(timed.time_s, by_tables(t, &wide, &(double){0}).time_s);
-    bool vector = cm__is_vector_product(c) && t->limits.memory_bytes_s > 0;
-    if (vector && (timed.how == CM_HOW_ROOFLINE || !has_own_table(t, c)))
-        return (cm__timed){.time_s = cm__vector_product_time(&t->limits, c), .launches = 1,
-                           .error = cm__time_factors.stand_in_error, .how = CM_HOW_TRANSFERRED};
-    double line_s = fmax(cm__line_time(&t->limits, c), cm__looped_time(&t->limits, c)), most_s = cm__most_time(&t->limits, c);
-    if (line_s > 0) timed.time_s = line_s, timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
-    if (most_s > 0) timed.time_s = fmin(timed.time_s, most_s);
-    bool   moved = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
-    bool   alone = timed.how == CM_HOW_ROOFLINE && cm__is_volume_of_one_channel(c);
-    double volume_s = moved || alone ? cm__volume_time(&t->limits, c) : 0;
-    if (volume_s > 0) timed.time_s = volume_s, timed.error = fmax(timed.error, cm__time_factors.roofline_error);
-    timed.time_s = fmax(timed.time_s, limit_of(t, c, moved ? bytes : cm__generated_counted(c, bytes)));
+    bool transferred = t->libraries[REFERENCE].count && timed.how >= CM_HOW_TRANSFERRED;
+    timed.time_s = cm__by_laws(&t->limits, c, timed.time_s, &replaced);
+    if (replaced) timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
+    timed.time_s = fmax(timed.time_s, traffic_time(t, c, transferred ? bytes : cm__generated_counted(c, bytes)));
     return timed;
 }
 
@@ -470,17 +464,17 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
 bool cm__timer_bounds(const cm__timer *t)
 {
     const cm__library *l = &t->libraries[BUILT_IN];
-    return l->count && !l->moved && !t->libraries[OWN].count && !t->tuned;
+    return l->count && !l->transfers && !t->libraries[OWN].count && !t->tuned;
 }
 
 cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
 {
     const cm__library *l = &t->libraries[BUILT_IN];
     cm__call           c = cm__without_shape(given);
-    bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0 || cm__is_vector_product(&c);
+    bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0;
     if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
     int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
-    if (row < 0) return (cm__timed){.time_s = limit_of(t, &c, NAN)};
+    if (row < 0) return (cm__timed){.time_s = traffic_time(t, &c, NAN)};
     return (cm__timed){.time_s = (double)cm__row_time(l->tables[table], row),
                        .launches = cm__row_launches(l->tables[table], row)};
 }

@@ -28,7 +28,7 @@ void       cm__timer_updates(cm__timer *timer, const cm__update_list *list);
 void       cm__timer_remember(cm__timer *timer);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);
 
-/* What a timer that remembers keeps of a call with a number (dispatch/numbers.h). */
+/* The entry of a timer that remembers, for a call with a number (dispatch/numbers.h). */
 typedef struct cm__kept_call {
     cm__timed timed;
     double    flop, bytes;

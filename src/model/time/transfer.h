@@ -16,7 +16,7 @@
 /* Passes over images with channels first in TF32: conversion to channels last, convolution, conversion of the result */
 #define CM__LAYOUT_PASSES 3
 
-/* What the traffic and the products of a call take on a device at the highest rates that kernels reach. */
+/* Times of a call's traffic and products on a device at the highest rates that kernels reach. */
 typedef struct cm__shortest {
     double memory_s, product_s;
 } cm__shortest;

@@ -12,7 +12,7 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     fputs("rank,device,vendor,precision,runtime,batch,devices,fits,throughput_samples_s,step_time_s,step_low_s,"
           "step_high_s,peak_bytes,price_hour,samples_per_usd,energy_j_per_sample,hours,usd,kwh,relative,"
           "tokens_s,seq,price_basis,"
-          "provider,tied_with_next,pareto,reason\n", out);
+          "provider,tied_with_next,pareto,state,reason\n", out);
     for (int32_t i = 0; i < cm_ranking_entries(r->ranking); i++) {
         const cm_rank_entry      *e = cm_ranking_entry(r->ranking, i);
         const cm_prediction_info *p = &e->prediction;
@@ -34,6 +34,7 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
         cm__csv_text(out, e->price ? cm__printable(ctx, e->price->provider) : "", ',');
         cm__csv_text(out, e->tied_with_next ? "true" : "false", ',');
         cm__csv_text(out, e->pareto ? "true" : "false", ',');
+        cm__csv_text(out, cm__rank_state_name(e), ',');
         cm__csv_text(out, e->reason ? cm__printable(ctx, e->reason) : "", '\n');
     }
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "report/json/json.h"
 #include "report/report.h"
+#include "report/sheet.h"
 #include "report/table.h"
 
 typedef struct asked {
@@ -82,16 +83,16 @@ static void print_json(cm__ctx *ctx, const cm__scale_request *r, const asked *a,
 static void print_text(cm__ctx *ctx, const cm__scale_request *r, const asked *a, const point *points,
                        double link_bytes_s, FILE *out)
 {
-    static const cm__column columns[] = {{"devices", "1", false}, {"time", "s", false}, {"bytes/time", "B/s", false},
+    static const cm__column columns[] = {{"devices", "", false}, {"time", "s", false}, {"bytes/time", "B/s", false},
                                          {"bus", "B/s", false},   {"of the link", "%", false}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     char      buf[32];
-    fprintf(out, "# centimani %s, %s of %sB on %s\n", CM_VERSION, a->name, cm__cell_si(ctx, a->bytes), r->device);
+    fprintf(out, "# centimani %s, %s of %sB on %s\n", CM_VERSION, a->name, cm__si(buf, sizeof buf, a->bytes), r->device);
     fprintf(out, "# bus: traffic on a device's link in one direction; the link's bandwidth is %sB/s\n\n",
-            cm__cell_si(ctx, link_bytes_s));
+            cm__si(buf, sizeof buf, link_bytes_s));
     for (int32_t i = 0; i < r->n_counts; i++) {
         const char *cells[] = {cm__cell_count(ctx, r->counts[i]),
-                               cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, points[i].time_s)),
+                               cm__cell_si(ctx, points[i].time_s),
                                cm__cell_si(ctx, points[i].rate_bytes_s), cm__cell_si(ctx, points[i].bus_bytes_s),
                                cm__cell_percent(ctx, points[i].bus_bytes_s / link_bytes_s, 1)};
         cm__table_row(&table, cells);
@@ -113,7 +114,9 @@ cm_status cm__collective_report(const cm__scale_request *r, cm__output_format fo
     cm__defer(ctx, free_fabric, fabric);
     point *points = cm__alloc_array(ctx, (size_t)r->n_counts, sizeof *points);
     for (int32_t i = 0; i < r->n_counts; i++) points[i] = point_at(ctx, fabric, &a, r->counts[i]);
-    (format == CM__FORMAT_JSON ? print_json : print_text)(ctx, r, &a, points, cm_fabric_link_bytes_s(fabric), out);
+    FILE *to = format == CM__FORMAT_JSON ? out : cm__sheet_open(ctx, out);
+    (format == CM__FORMAT_JSON ? print_json : print_text)(ctx, r, &a, points, cm_fabric_link_bytes_s(fabric), to);
+    if (to != out) cm__sheet_close();
     ctx->diag = NULL;
     cm__ctx_free(ctx);
     return CM_OK;

@@ -89,7 +89,7 @@ static double add_predicted(gathering *g)
     return sum;
 }
 
-/* What is not a kernel's time: the rows then add up to the measured and to the predicted step. */
+/* Rows that are no kernel's time: the rows then add up to the measured and to the predicted step. */
 static void add_rest(gathering *g, double predicted_s)
 {
     const cm_timeline_info   *t = cm_timeline_get_info(g->r->timeline);

@@ -2,8 +2,9 @@
 /*
  * explain.c - compare the operators of a step with the roofline, and with the same operators on another device.
  *
- * Operators of the two devices are matched by name and phase. Times of the second device are scaled to the number of
- * samples in the first device's step. An operator that one runtime fuses into another has no time on that device.
+ * Operators of the two devices are matched by name, phase and type: the gradients of a convolution's input and weights
+ * have its name, and are different operators. Times of the second device are scaled to the number of samples in the
+ * first device's step. An operator that one runtime fuses into another has no time on that device.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static int by_name(const void *left, const void *right)
 {
     const cm__explain_op *a = left, *b = right;
     int                   order = strcmp(a->name, b->name);
-    return order ? order : (a->phase > b->phase) - (a->phase < b->phase);
+    if (!order) order = (a->phase > b->phase) - (a->phase < b->phase);
+    return order ? order : strcmp(a->type, b->type);
 }
 
 static int by_weight(const void *left, const void *right)

@@ -11,7 +11,6 @@ static void free_prediction(void *prediction) { cm_prediction_free(prediction); 
 
 typedef struct decoded {
     double step_s, peak_bytes;
-    bool   fits;
 } decoded;
 
 static decoded decode(cm__predict_report *r, int64_t past)
@@ -28,14 +27,7 @@ static decoded decode(cm__predict_report *r, int64_t past)
     cm__pass_on(r->ctx, cm_step_memory(step, r->asked.options.batch, &use, r->ctx->diag));
     cm__pass_on(r->ctx, cm_step_predict(step, r->asked.options.batch, true, &prediction, r->ctx->diag));
     cm__defer(r->ctx, free_prediction, prediction);
-    return (decoded){cm_prediction_get_info(prediction)->step_time_s, use.peak_bytes, use.fits};
-}
-
-/* Whether the device's memory has room for the prompt's keys and values beside the pass over it. */
-static bool has_room(const cm_memory_use *use, double bytes)
-{
-    const cm_level_use *l = &use->levels[use->n_levels - 1];
-    return use->n_levels < 1 || l->used_bytes + bytes <= l->capacity_bytes;
+    return (decoded){cm_prediction_get_info(prediction)->step_time_s, use.peak_bytes};
 }
 
 void cm__generation_add(cm__predict_report *r)
@@ -49,8 +41,7 @@ void cm__generation_add(cm__predict_report *r)
     g->token_s[1] = last.step_s;
     g->decode_s = more * (first.step_s + last.step_s) / 2;
     g->cache_bytes = per_token * (prompt + more);
-    g->peak_bytes = fmax(last.peak_bytes, r->peak_bytes + per_token * prompt);
+    g->peak_bytes = fmax(last.peak_bytes, r->use.peak_bytes + per_token * prompt);
     g->tokens_s = (double)r->asked.options.batch * more / (g->prefill_s + g->decode_s);
-    r->fits = r->fits && last.fits && has_room(&r->use, per_token * prompt);
-    r->peak_bytes = g->peak_bytes;
+    cm_memory_add(&r->use, g->peak_bytes - r->use.peak_bytes); /* keys and values beside the pass over the prompt */
 }

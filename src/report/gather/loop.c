@@ -166,17 +166,9 @@ static void highest(const cm__loop *loop, cm_memory_use *use)
 {
     double most = 0;
     for (int p = 0; p < CM__PHASES; p++) most = fmax(most, loop->phases[p].peak_bytes);
-    double more = most - use->peak_bytes;
-    if (more <= 0) return;
-    use->peak_bytes += more;
-    use->least_bytes += more;
+    double more = fmax(0, most - use->peak_bytes);
+    cm_memory_add(use, more);
     use->categories[CM_CATEGORY_WEIGHTS_BIASES] += more; /* of the other models, and what generates */
-    use->reserved_bytes = fmax(use->reserved_bytes, use->peak_bytes);
-    if (use->n_levels < 1) return;
-    cm_level_use *l = &use->levels[use->n_levels - 1];
-    l->used_bytes += more;
-    use->shortfall_bytes = fmax(use->shortfall_bytes, l->used_bytes - l->capacity_bytes);
-    use->fits = use->fits && l->used_bytes <= l->capacity_bytes;
 }
 
 static void check(cm__ctx *ctx, const cm__predict_request *asked, int64_t answers)

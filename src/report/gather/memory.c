@@ -110,15 +110,19 @@ static cm_status variant_of(const cm__memory_report *r, const cm_step_options *o
                               : cm_step_new_from(r->forward, r->device, o, variant, NULL);
 }
 
-/* Whether a training step surely fits beside the other models of a loop. */
-static bool fits_surely(const cm__memory_report *r, const cm_memory_use *use)
+/* How likely a training step fits beside the other models of a loop. */
+static cm_chance chance_beside(const cm__memory_report *r, cm_memory_use use)
 {
-    const cm_level_use *last = &use->levels[use->n_levels > 0 ? use->n_levels - 1 : 0];
-    bool room = use->n_levels < 1 || !(last->used_bytes + r->loop.beside_bytes > last->capacity_bytes);
-    return use->fits && use->sure && room;
+    cm_memory_add(&use, r->loop.beside_bytes);
+    return cm_memory_chance(&use);
 }
 
-static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
+static bool fits_beside(const cm__memory_report *r, cm_memory_use use)
+{
+    return chance_beside(r, use).verdict == CM_FITS;
+}
+
+static bool try_knob(cm__memory_report *r, const knob *k, int64_t to, cm_verdict least)
 {
     cm__memory_request asked = r->asked;
     cm_memory_use      use;
@@ -128,24 +132,30 @@ static bool try_knob(cm__memory_report *r, const knob *k, int64_t to)
     if (variant_of(r, &o, &variant)) return false; /* e.g. heads not divisible by tp */
     cm__defer(r->ctx, free_step, variant);
     cm__pass_on(r->ctx, cm_step_memory(variant, r->batch, &use, r->ctx->diag));
-    if (!fits_surely(r, &use)) return false;
+    cm_chance chance = chance_beside(r, use);
+    if (chance.verdict < least || chance.probability < 0.5) return false;
     double more = matrix_work(cm_step_graph(variant), r->batch) / matrix_work(r->step, r->batch) - 1;
     const char *cost = k->cost;
     if (k->turn == turn_recompute) cost = cm__format(r->ctx, "%s: %.0f %% more FLOP", k->cost, 100 * more);
+    if (least < CM_FITS) cost = cm__format(r->ctx, "%s; unsure: probability %.0f %%", cost, 100 * chance.probability);
     cm_prediction_info info;
     double time_s = cm_step_time(variant, r->batch, &info, NULL) == CM_OK ? info.step_time_s : NAN;
     r->remedies[r->n_remedies++] = (cm__remedy){k->name, value_text(r->ctx, k, to), use.peak_bytes, time_s, cost};
     return true;
 }
 
-/* For each knob, find the first value that makes the step fit. */
+static bool turn(cm__memory_report *r, const knob *k, cm_verdict least)
+{
+    for (int64_t to = k->from; to <= k->to; to = k->factor ? to * k->factor : to + 1)
+        if (applies(r, k, to) && try_knob(r, k, to, least)) return true;
+    return false;
+}
+
+/* For each knob, the first value with which the step surely fits; otherwise the first with which it probably does. */
 static void find_remedies(cm__memory_report *r)
 {
-    for (size_t i = 0; i < sizeof knobs / sizeof *knobs && r->n_remedies < CM__REMEDIES; i++) {
-        const knob *k = &knobs[i];
-        for (int64_t to = k->from; to <= k->to; to = k->factor ? to * k->factor : to + 1)
-            if (applies(r, k, to) && try_knob(r, k, to)) break;
-    }
+    for (size_t i = 0; i < sizeof knobs / sizeof *knobs && r->n_remedies < CM__REMEDIES; i++)
+        if (!turn(r, &knobs[i], CM_FITS)) turn(r, &knobs[i], CM_UNSURE);
 }
 
 /* ---- the report ------------------------------------------------------------------------------------------------- */
@@ -181,7 +191,7 @@ static void curve(cm__memory_report *r)
     cm_memory_use use;
     for (int64_t b = least_batch(r); r->n_curve < CM__CURVE_POINTS; b *= 2) {
         cm__pass_on(r->ctx, cm_step_memory(r->on_device, b, &use, r->ctx->diag));
-        r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits};
+        r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits, cm_memory_chance(&use)};
         bool divided = cm_device_get_info(r->device)->style != CM_STYLE_KERNELS && use.micro_batch < b;
         if (!use.fits || divided) break;
     }
@@ -202,17 +212,18 @@ static void add_loop(cm__memory_report *r)
 static void memory_at(cm__memory_report *r)
 {
     cm__pass_on(r->ctx, cm_step_memory(r->on_device, r->batch, &r->use, r->ctx->diag));
+    cm__pass_on(r->ctx, cm_step_alternatives(r->on_device, &r->use, r->ctx->diag));
     cm__pass_on(r->ctx, cm_step_reserved(r->on_device, r->batch, &r->use, r->ctx->diag));
     r->at_once = r->use.micro_batch;
     if (r->asked.loop.kind) add_loop(r);
     r->unsure = cm__unsure(r->ctx, &r->use);
+    r->chance = cm_memory_chance(&r->use);
     if (r->use.peak_node >= 0)
         r->n_alive = cm_footprint_alive(r->footprint, r->at_once, r->use.peak_node, r->alive, CM__ALIVE_SHOWN);
-    if (!r->use.fits) find_remedies(r);
+    if (r->chance.verdict != CM_FITS) find_remedies(r);
     cm_prediction_info info;
     r->timed = cm_step_time(r->on_device, r->batch, &info, NULL) == CM_OK;
     r->step_time_s = r->timed ? info.step_time_s : NAN;
-    r->chance = cm_memory_chance(&r->use, r->plan.devices);
     for (int side = 0; r->timed && side < 2; side++) r->interval_s[side] = info.interval_s[side];
 }
 
@@ -263,7 +274,7 @@ cm_status cm__batch_report_new(const cm__memory_request *asked, cm__memory_repor
 
 /* ---- fits ------------------------------------------------------------------------------------------------------- */
 
-/* The largest micro-batch that surely fits: doubled until one does not, then halved into. */
+/* The largest micro-batch that fits: doubled until one does not, then halved into. */
 static int64_t largest_micro_batch(cm__memory_report *r)
 {
     cm__memory_request asked = r->asked;
@@ -273,16 +284,16 @@ static int64_t largest_micro_batch(cm__memory_report *r)
     asked.options.plan.accumulate = 1;
     cm_step_options o = options_of(&asked);
     o.load.tokens = 0; /* memory follows the longest sample */
-    if (cm_step_new_from(r->forward, r->device, &o, &free_batch, NULL)) return r->use.fits ? r->at_once : 0;
+    if (cm_step_new_from(r->forward, r->device, &o, &free_batch, NULL)) return r->chance.verdict == CM_FITS ? r->at_once : 0;
     cm__defer(r->ctx, free_step, free_batch);
     int64_t low = 0, high = 1;
-    while (high <= CM__BATCH_TRIED && cm_step_memory(free_batch, high, &use, NULL) == CM_OK && fits_surely(r, &use)) {
+    while (high <= CM__BATCH_TRIED && cm_step_memory(free_batch, high, &use, NULL) == CM_OK && fits_beside(r, use)) {
         low = high;
         high *= 2;
     }
     while (high - low > 1 && high <= CM__BATCH_TRIED) {
         int64_t middle = low + (high - low) / 2;
-        bool    fits = cm_step_memory(free_batch, middle, &use, NULL) == CM_OK && fits_surely(r, &use);
+        bool    fits = cm_step_memory(free_batch, middle, &use, NULL) == CM_OK && fits_beside(r, use);
         *(fits ? &low : &high) = middle;
     }
     return low;
@@ -309,7 +320,6 @@ cm_status cm__fits_report_new(const cm__memory_request *asked, cm__memory_report
     r->batch = asked->graph.batch ? asked->graph.batch : least_batch(r);
     memory_at(r);
     r->largest = largest_micro_batch(r);
-    if (r->use.fits && r->chance.probability < CM_SURE) find_remedies(r);
     order_remedies(r);
     r->ctx->diag = NULL;
     *report = r;

@@ -92,7 +92,7 @@ static bool has_detail(const cm__page_report *p, const cm_rank_entry *e)
     return false;
 }
 
-/* Of the first devices: of a job, each device once, with its best number and place. */
+/* The first devices: of a job, each device once, with its best number and place. */
 static void add_details(cm__page_report *p)
 {
     for (int32_t i = 0; i < cm__page_placed(p) && p->n_details < DETAILS; i++) {

@@ -45,6 +45,14 @@ static void make_step(cm__predict_report *r)
     a->options.plan = o.plan;
 }
 
+static void judge(cm__predict_report *r)
+{
+    r->peak_bytes = r->use.peak_bytes;
+    r->fits = r->use.fits;
+    r->chance = cm_memory_chance(&r->use);
+    r->unsure = cm__unsure(r->ctx, &r->use);
+}
+
 /* The requested batch size, or the default; the smallest one if nothing fits. */
 static void find_batch(cm__predict_report *r)
 {
@@ -54,9 +62,7 @@ static void find_batch(cm__predict_report *r)
     if (!*batch) *batch = cm_plan_least_batch(&r->asked.options.plan);
     r->asked.graph.batch = *batch;
     cm__pass_on(r->ctx, cm_step_memory(r->step, *batch, &r->use, r->ctx->diag));
-    r->peak_bytes = r->use.peak_bytes;
-    r->fits = r->use.fits;
-    r->unsure = cm__unsure(r->ctx, &r->use);
+    judge(r);
 }
 
 static const char *doubt_about(const cm__predict_report *r)
@@ -73,8 +79,7 @@ static const char *doubt_about(const cm__predict_report *r)
 static void add_loop(cm__predict_report *r)
 {
     cm__loop_add(r->ctx, &r->asked, cm_prediction_get_info(r->prediction), r->use.micro_batch, &r->use, &r->loop);
-    r->peak_bytes = r->use.peak_bytes;
-    r->fits = r->use.fits;
+    judge(r);
 }
 
 cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_report **report, cm_diag *diag)
@@ -103,7 +108,11 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     cm__defer(ctx, free_prediction, r->prediction);
     r->doubt = doubt_about(r);
     if (asked->loop.kind) add_loop(r);
-    else if (asked->generate) cm__generation_add(r);
+    else if (asked->generate) {
+        cm__generation_add(r);
+        judge(r);
+    }
+    cm__predict_gates(r);
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

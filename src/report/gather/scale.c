@@ -48,6 +48,7 @@ cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_de
     p->peak_bytes = use.peak_bytes;
     p->fits = use.fits;
     p->sure = use.sure;
+    p->chance = cm_memory_chance(&use);
     find_losses(p);
     if (!first) first = p;
     p->efficiency = p->info.throughput_samples_s / n / (first->info.throughput_samples_s / first->n);
@@ -84,6 +85,7 @@ cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report 
     r->strong = asked->options.plan.global_batch > 0;
     cm__pass_on(ctx, cm_device_load(asked->device, &r->device, diag));
     cm__defer(ctx, free_device, r->device);
+    if (asked->host_file) cm__pass_on(ctx, cm_device_use_host(r->device, asked->host_file, diag));
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
     make_step(r);

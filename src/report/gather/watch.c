@@ -50,6 +50,9 @@ cm_status cm__watch_report_new(const char *path, const cm__predict_request *aske
     r->inside = r->log.recent_s >= p->interval_s[0] && r->log.recent_s <= p->interval_s[1];
     r->remaining_s = (r->log.total - r->log.done) * r->log.recent_s;
     r->verdict = verdict_of(ctx, r, p);
+    cm__gates_add(ctx, &r->gates, (cm__gate){"fail-below", "", asked->limits.speed, p->step_time_s / r->log.recent_s,
+                                             {p->interval_s[0] / r->log.recent_s, p->interval_s[1] / r->log.recent_s},
+                                             .least = true});
     ctx->diag = NULL;
     *report = r;
     return CM_OK;

@@ -42,7 +42,7 @@ void cm__html_row(cm__ctx *ctx, FILE *out, const cm__column *columns, int32_t n_
     fputs("<tr>", out);
     for (int32_t i = 0; i < n_columns; i++) {
         bool head = i == 0;
-        fputs(head ? "<th scope=\"row\">" : columns[i].cut ? "<td class=\"long\">" : columns[i].unit ? "<td>"
+        fputs(head ? "<th scope=\"row\">" : columns[i].wraps ? "<td class=\"long\">" : columns[i].unit ? "<td>"
                                                                                     : "<td class=\"word\">", out);
         cm__html_text(ctx, out, cells[i] ? cells[i] : "-");
         fputs(head ? "</th>" : "</td>", out);

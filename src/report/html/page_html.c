@@ -154,7 +154,7 @@ static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t
     cm__page_step(ctx, out, d->explain);
     end_numbers(out);
     subsection(ctx, out, cm__format(ctx, "time-%d", index), "Timeline",
-               "What host, device and network do during the step.");
+               "Host, device and network during the step.");
     subsection(ctx, out, cm__format(ctx, "roof-%d", index), "Roofline",
                "Each mark is an operator; its area is its share of the step.");
     numbers(out);

@@ -207,7 +207,7 @@ void cm__page_batch(cm__ctx *ctx, FILE *out, const cm__page_report *p)
             const cm__batch_point *b = &p->details[i]->curve[k];
             const char *cells[] = {device_id(p->details[i]), cm__format(ctx, "%lld", (long long)b->batch),
                                    number(ctx, b->throughput_samples_s), bytes(ctx, b->peak_bytes),
-                                   b->fits ? "yes" : "no"};
+                                   cm__fits_word(&b->chance)};
             cm__html_row(ctx, out, columns, COUNT(columns), cells);
         }
     cm__html_table_end(out);

@@ -46,7 +46,7 @@ void cm__compare_json(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
     cm__json_set(ctx, answer, "trace", cm__json_text(ctx, r->trace));
     cm__json_set(ctx, answer, "model", cm__json_text(ctx, p->asked.graph.model));
     cm__json_set(ctx, answer, "device", cm__json_text(ctx, cm_device_get_info(p->device)->id));
-    cm__json_set(ctx, answer, "precision", json_string(cm_precision_name(cm_graph_precision(p->graph->step))));
+    cm__json_precision(ctx, answer, p->graph->step);
     cm__json_set(ctx, answer, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, answer, "batch", json_integer(i->batch));
     timeline(ctx, answer, t);

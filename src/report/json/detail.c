@@ -59,6 +59,7 @@ static void curve(cm__ctx *ctx, json_t *list, const cm__detail *d)
         for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(p->interval[k]));
         cm__json_set(ctx, e, "peak_bytes", cm__json_number(p->peak_bytes));
         cm__json_set(ctx, e, "fits", json_boolean(p->fits));
+        cm__json_verdict(ctx, e, &p->chance);
     }
 }
 
@@ -105,13 +106,13 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     cm__json_set(ctx, o, "model", cm__json_text(ctx, p->asked.graph.model));
     cm__json_set(ctx, o, "device", cm__json_text(ctx, cm_device_get_info(p->device)->id));
     cm__json_set(ctx, o, "name", cm__json_text(ctx, cm_device_get_info(p->device)->name));
-    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(p->graph->step))));
+    cm__json_precision(ctx, o, p->graph->step);
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
     bool    planned = i->plan.devices > 1 || i->plan.accumulate > 1;
     json_t *plan = cm__json_set(ctx, o, "plan", planned ? json_object() : json_null());
     if (planned) cm__json_plan(ctx, plan, &i->plan);
-    cm__json_times(ctx, o, i, p->peak_bytes, p->fits);
+    cm__json_times(ctx, o, i, p->peak_bytes, p->fits, &p->chance);
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_warnings(ctx, o, p->graph->step);
     cm__json_set(ctx, o, "bottleneck", cm__json_text(ctx, d->explain->bottleneck));

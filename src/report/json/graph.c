@@ -17,7 +17,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__graph_report *r)
     cm__json_set(ctx, o, "batch", json_integer(a->batch));
     cm__json_set(ctx, o, "seq", a->load.seq ? json_integer(a->load.seq) : json_null());
     cm__json_set(ctx, o, "dims", cm__json_text(ctx, a->load.dims));
-    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->step))));
+    cm__json_precision(ctx, o, r->step);
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r)));
     cm__json_set(ctx, o, "loss", cm__json_text(ctx, cm__loss_used(r)));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(a->train.recompute)));

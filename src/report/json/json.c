@@ -52,6 +52,13 @@ void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples
     cm__json_set(ctx, object, "tokens_s", cm__json_number(seq ? (double)seq * samples_s : NAN));
 }
 
+void cm__json_precision(cm__ctx *ctx, json_t *object, const cm_graph *step)
+{
+    cm_dtype stored = cm_graph_storage(step);
+    cm__json_set(ctx, object, "precision", json_string(cm_precision_name(cm_graph_precision(step))));
+    cm__json_set(ctx, object, "storage", stored == CM_DTYPES ? json_null() : json_string(cm_dtype_name(stored)));
+}
+
 void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load)
 {
     static const char *const ways[CM_SAMPLES] = {"padded", "unpadded", "packed"};
@@ -68,6 +75,20 @@ void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load,
     cm__json_set(ctx, object, "tokens_s", cm__json_number(cm_load_tokens(load, row_tokens) * samples_s));
 }
 
+void cm__json_assumed(cm__ctx *ctx, json_t *object, const cm_device *device)
+{
+    json_t *list = cm__json_set(ctx, object, "assumed", json_array());
+    for (int32_t i = 0; i < cm_device_assumptions(device); i++) {
+        const cm_assumption *a = cm_device_assumption(device, i);
+        json_t              *o = cm__json_append(ctx, list, json_object());
+        cm__json_set(ctx, o, "member", json_string(a->member));
+        cm__json_set(ctx, o, "value", a->text ? json_string(a->text) : cm__json_number(a->number.value));
+        cm__json_set(ctx, o, "unit", a->text ? json_null() : json_string(a->number.unit));
+        cm__json_set(ctx, o, "kind", json_string(a->number.kind));
+        cm__json_set(ctx, o, "note", json_string(a->number.note));
+    }
+}
+
 void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph)
 {
     json_t *list = cm__json_set(ctx, object, "warnings", json_array());
@@ -79,6 +100,22 @@ void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2])
 {
     json_t *interval = cm__json_set(ctx, object, "interval_s", interval_s ? json_array() : json_null());
     for (int k = 0; interval_s && k < 2; k++) cm__json_append(ctx, interval, cm__json_number(interval_s[k]));
+}
+
+void cm__json_gates(cm__ctx *ctx, json_t *object, const cm__gates *gates)
+{
+    json_t *list = gates->count ? cm__json_set(ctx, object, "gates", json_array()) : NULL;
+    for (int32_t i = 0; i < gates->count; i++) {
+        const cm__gate *g = &gates->all[i];
+        json_t         *o = cm__json_append(ctx, list, json_object()), *interval;
+        cm__json_set(ctx, o, "name", json_string(g->name));
+        cm__json_set(ctx, o, "limit", cm__json_number(g->limit));
+        cm__json_set(ctx, o, "value", cm__json_number(g->value));
+        interval = cm__json_set(ctx, o, "interval", json_array());
+        for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(g->interval[k]));
+        cm__json_set(ctx, o, "held", json_boolean(g->held));
+        cm__json_set(ctx, o, "sure", json_boolean(g->sure));
+    }
 }
 
 /* Write errors stay in the stream; the caller checks it once for all formats. */

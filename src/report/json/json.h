@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include "base/ctx.h"
+#include "report/report.h"
 
 /* A new object with the members that every report starts with: schema, command, version. Released with the context. */
 json_t *cm__json_answer(cm__ctx *ctx, const char *command);
@@ -22,6 +22,8 @@ json_t *cm__json_number(double value);
 /* "seq" and "tokens_s" of a model of token sequences; null for others. samples_s NAN: no time was predicted. */
 void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
 /* With samples of several lengths: their mean, and how they are put together. */
+/* `precision`: what the step computes in; `storage`: the type of the stored weights where it is another one, or null. */
+void cm__json_precision(cm__ctx *ctx, json_t *object, const cm_graph *step);
 void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load);
 /* With samples of several lengths: their mean, how they are put together, and tokens/s without padding. */
 void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s);
@@ -30,15 +32,22 @@ struct cm__predict_request;
 struct cm__loop;
 void cm__json_loop(cm__ctx *ctx, json_t *answer, const struct cm__predict_request *asked, const struct cm__loop *loop,
                    bool timed);
+/* "assumed": what the device's profile does not state. */
+void cm__json_assumed(cm__ctx *ctx, json_t *object, const cm_device *device);
 /* "warnings" of a graph; graph NULL: none. */
 void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph);
 /* "interval_s": the 90 % interval of a step's time; NULL: no time was predicted. */
+/* "gates", if there are any. */
+void cm__json_gates(cm__ctx *ctx, json_t *object, const cm__gates *gates);
 void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2]);
 
 /* Add the sizes of a plan to an object. */
 void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 /* Add the times and rates of a prediction. */
-void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits);
+void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits,
+                    const cm_chance *chance);
+/* "verdict" and "probability". */
+void cm__json_verdict(cm__ctx *ctx, json_t *object, const cm_chance *chance);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);
 /* "roofs": the roofs of a cache-aware roofline; "level" and "attainable_flop_s" of an operator under them. */

@@ -22,7 +22,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_sequence(ctx, o, cm_graph_seq(r->step), chosen_samples_s(r));
     cm__json_lengths(ctx, o, &g->load, cm_step_row_tokens(r->on_device, r->batch), chosen_samples_s(r));
     cm__json_interval(ctx, o, r->timed ? r->interval_s : NULL);
-    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->step))));
+    cm__json_precision(ctx, o, r->step);
     cm__json_set(ctx, o, "optimizer", json_string(cm_optimizer_name(cm_graph_optimizer(r->step))));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(g->train.recompute)));
     cm__json_set(ctx, o, "mode", json_string(g->train.inference ? "inference" : "training"));
@@ -48,6 +48,26 @@ static void plan(cm__ctx *ctx, json_t *answer, const cm__memory_report *r)
     cm__json_set(ctx, o, "sequence_parallel", json_boolean(p->sequence_parallel));
 }
 
+static void interval(cm__ctx *ctx, json_t *o, const cm_chance *chance)
+{
+    json_t *both = cm__json_set(ctx, o, "interval_bytes", json_array());
+    for (int side = 0; side < 2; side++) cm__json_append(ctx, both, cm__json_number(chance->interval_bytes[side]));
+}
+
+static void alternatives(cm__ctx *ctx, json_t *o, const cm_memory_use *u)
+{
+    json_t *list = cm__json_set(ctx, o, "alternatives", json_array());
+    for (int32_t i = 0; i < u->n_alternatives; i++) {
+        cm_chance chance = cm_alternative_chance(u, i);
+        json_t   *a = cm__json_append(ctx, list, json_object());
+        cm__json_set(ctx, a, "name", json_string(u->alternatives[i].name));
+        cm__json_set(ctx, a, "fits", json_boolean(chance.probability >= 0.5));
+        cm__json_verdict(ctx, a, &chance);
+        cm__json_set(ctx, a, "peak_bytes", cm__json_number(u->alternatives[i].peak_bytes));
+        interval(ctx, a, &chance);
+    }
+}
+
 static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
 {
     const cm_memory_use *u = &r->use;
@@ -55,9 +75,9 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(u->peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(u->fits));
     cm__json_set(ctx, o, "sure", json_boolean(u->sure));
-    json_t *interval = cm__json_set(ctx, o, "interval_bytes", json_array());
-    cm__json_append(ctx, interval, cm__json_number(u->least_bytes));
-    cm__json_append(ctx, interval, cm__json_number(u->peak_bytes));
+    cm__json_verdict(ctx, o, &r->chance);
+    interval(ctx, o, &r->chance);
+    alternatives(ctx, o, u);
     cm__json_set(ctx, o, "micro_batch", json_integer(u->micro_batch));
     cm__json_set(ctx, o, "devices", json_integer(u->devices));
     cm__json_set(ctx, o, "recomputes", json_boolean(u->recomputes));
@@ -114,13 +134,13 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         cm__json_set(ctx, p, "batch", json_integer(r->curve[i].batch));
         cm__json_set(ctx, p, "peak_bytes", cm__json_number(r->curve[i].peak_bytes));
         cm__json_set(ctx, p, "fits", json_boolean(r->curve[i].fits));
+        cm__json_verdict(ctx, p, &r->curve[i].chance);
     }
     cm__json_warnings(ctx, answer, r->step);
     if (r->unsure) cm__json_append(ctx, json_object_get(answer, "warnings"), json_string(r->unsure));
     cm__json_print(ctx, answer, out);
 }
 
-/* interval_bytes and fits are those of the chance. */
 void cm__fits_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     json_t *answer = cm__json_answer(ctx, "fits");
@@ -129,11 +149,7 @@ void cm__fits_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     plan(ctx, answer, r);
     use_of(ctx, answer, r);
     phases(ctx, answer, r);
-    json_t *interval = json_object_get(answer, "interval_bytes");
-    for (size_t side = 0; side < 2; side++)
-        json_array_set_new(interval, side, cm__json_number(r->chance.interval_bytes[side]));
-    cm__json_set(ctx, answer, "answer", json_string(cm__fits_answer(r)));
-    cm__json_set(ctx, answer, "probability", cm__json_number(r->chance.probability));
+    cm__json_set(ctx, answer, "answer", json_string(cm__fits_word(&r->chance)));
     cm__json_set(ctx, answer, "step_time_s", cm__json_number(r->step_time_s));
     cm__json_set(ctx, answer, "largest_micro_batch", json_integer(r->largest));
     details(ctx, answer, r);
@@ -155,6 +171,7 @@ void cm__batch_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         cm__json_set(ctx, o, "batch", json_integer(c->batch));
         cm__json_set(ctx, o, "fits", json_boolean(c->fits));
         cm__json_set(ctx, o, "sure", json_boolean(c->sure));
+        cm__json_verdict(ctx, o, &c->chance);
         cm__json_set(ctx, o, "objective", cm__json_number(c->objective));
         cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(c->throughput_samples_s));
         cm__json_set(ctx, o, "peak_bytes", cm__json_number(c->peak_bytes));

@@ -14,6 +14,7 @@ static void found(cm__ctx *ctx, json_t *o, const cm_found *f, int64_t seq, doubl
     cm__json_set(ctx, o, "tokens_s", cm__json_number(seq ? tokens * f->throughput_samples_s : NAN));
     cm__json_set(ctx, o, "mfu", cm__json_number(f->mfu));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(f->peak_bytes));
+    cm__json_verdict(ctx, o, &f->chance);
     cm__json_set(ctx, o, "communication_s", cm__json_number(f->communication_s));
     cm__json_set(ctx, o, "bubble_s", cm__json_number(f->bubble_s));
     cm__json_set(ctx, o, "training_s", cm__json_number(f->training_s));
@@ -35,6 +36,7 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "objective", json_string(cm_objective_name(a->objective)));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(a->runtime)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(a->train.precision)));
+    cm__json_set(ctx, o, "mixed_precision", json_string(cm_mixed_precision_name(a->train.mixed_precision)));
     if (a->tokens > 0) cm__json_set(ctx, o, "tokens", cm__json_number(a->tokens));
     if (a->within_s > 0) cm__json_set(ctx, o, "within_s", cm__json_number(a->within_s));
     int64_t         seq = cm_graph_seq(r->forward);

@@ -35,9 +35,11 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
 {
     cm__json_set(ctx, o, "model", cm__json_text(ctx, r->asked.graph.model));
     cm__json_set(ctx, o, "device", json_string(cm_device_get_info(r->device)->id));
+    cm__json_set(ctx, o, "part_of", cm__json_text(ctx, cm_device_get_info(r->device)->part_of));
+    cm__json_assumed(ctx, o, r->device);
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "mode", json_string(r->asked.graph.train.inference ? "inference" : "training"));
-    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->graph->step))));
+    cm__json_precision(ctx, o, r->graph->step);
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r->graph)));
     cm__json_set(ctx, o, "layout", json_string(cm_layout_name(i->layout)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
@@ -54,7 +56,14 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     if (r->asked.cluster) cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
 }
 
-void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes, bool fits)
+void cm__json_verdict(cm__ctx *ctx, json_t *o, const cm_chance *chance)
+{
+    cm__json_set(ctx, o, "verdict", json_string(cm_verdict_name(chance->verdict)));
+    cm__json_set(ctx, o, "probability", cm__json_number(chance->probability));
+}
+
+void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes, bool fits,
+                    const cm_chance *chance)
 {
     cm__json_set(ctx, o, "step_time_s", cm__json_number(i->step_time_s));
     cm__json_set(ctx, o, "device_time_s", cm__json_number(i->device_time_s));
@@ -67,6 +76,7 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, o, "average_power_w", cm__json_number(i->power_w));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
     cm__json_set(ctx, o, "fits", json_boolean(fits));
+    cm__json_verdict(ctx, o, chance);
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(i->load_s));
     double communication_s = i->tensor_s + i->pipeline_s + i->data_s;
@@ -153,7 +163,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
-    cm__json_times(ctx, answer, i, r->peak_bytes, r->fits);
+    cm__json_times(ctx, answer, i, r->peak_bytes, r->fits, &r->chance);
     cm__json_set(ctx, answer, "sure", json_boolean(r->use.sure));
     cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     cm__json_lengths(ctx, answer, &r->asked.graph.load, cm_step_row_tokens(r->step, i->batch), i->throughput_samples_s);
@@ -180,6 +190,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
             cm__json_set(ctx, o, "how", json_string(cm_how_name(m->how)));
         }
     }
+    cm__json_gates(ctx, answer, &r->gates);
     json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
     for (int32_t k = 0; k < r->graph->n_warnings; k++)
         cm__json_append(ctx, warnings, cm__json_text(ctx, r->graph->warnings[k]));

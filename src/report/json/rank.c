@@ -4,9 +4,12 @@
 #include "report/json/json.h"
 #include "report/render.h"
 
-static const char *const states[] = {[CM_RANK_PLACED] = "placed", [CM_RANK_NO_VALUE] = "no-value",
+static const char *const states[] = {[CM_RANK_PLACED] = "placed", [CM_RANK_UNCERTAIN] = "too-uncertain",
+                                     [CM_RANK_NOT_OFFERED] = "not-offered", [CM_RANK_NO_VALUE] = "no-value",
                                      [CM_RANK_OVER] = "excluded", [CM_RANK_NO_FIT] = "does-not-fit",
                                      [CM_RANK_CANNOT] = "cannot"};
+
+const char *cm__rank_state_name(const cm_rank_entry *e) { return states[e->state]; }
 
 static json_t *pair(cm__ctx *ctx, const double values[2])
 {
@@ -56,7 +59,10 @@ static void identity(cm__ctx *ctx, json_t *o, const cm_rank_entry *e)
     cm__json_set(ctx, o, "style", json_string(cm_style_name(info->style)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(e->precision)));
     cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(e->recompute)));
-    cm__json_set(ctx, o, "state", json_string(states[e->state]));
+    cm__json_set(ctx, o, "part_of", cm__json_text(ctx, info->part_of));
+    cm__json_assumed(ctx, o, e->device);
+    cm__json_set(ctx, o, "state", json_string(cm__rank_state_name(e)));
+    cm__json_set(ctx, o, "too_uncertain", json_boolean(e->too_uncertain));
     cm__json_set(ctx, o, "reason", cm__json_text(ctx, e->reason));
 }
 
@@ -91,7 +97,7 @@ void cm__rank_json_entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_
     cm__json_set(ctx, o, "recomputes", e->fits ? json_boolean(p->recomputes) : json_null());
     cm__json_set(ctx, o, "devices", e->fits ? json_integer(p->devices) : json_null());
     cm__json_set(ctx, o, "runtime", e->fits ? json_string(cm_runtime_name(p->runtime)) : json_null());
-    cm__json_times(ctx, o, p, e->peak_bytes, e->fits);
+    cm__json_times(ctx, o, p, e->peak_bytes, e->fits, &e->chance);
     cm__json_set(ctx, o, "throughput_samples_s_per_device",
                  cm__json_number(e->fits ? p->throughput_samples_s / p->devices : NAN));
     cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());

@@ -14,7 +14,7 @@ void cm__scale_json(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
     cm__json_set(ctx, o, "device", json_string(cm_device_get_info(r->device)->id));
     cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(r->asked.options.runtime)));
-    cm__json_set(ctx, o, "precision", json_string(cm_precision_name(cm_graph_precision(r->graph->step))));
+    cm__json_precision(ctx, o, r->graph->step);
     cm__json_set(ctx, o, "mode", json_string(r->strong ? "strong" : "weak"));
     cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());
     cm__json_samples(ctx, o, load);
@@ -34,6 +34,7 @@ void cm__scale_json(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
         for (int k = 0; k < 3; k++) cm__json_set(ctx, where, lost[k], cm__json_number(p->lost[k]));
         cm__json_set(ctx, point, "fits", json_boolean(p->fits));
         cm__json_set(ctx, point, "sure", json_boolean(p->sure));
+        cm__json_verdict(ctx, point, &p->chance);
         cm__json_set(ctx, point, "peak_bytes", cm__json_number(p->peak_bytes));
         cm__json_plan(ctx, cm__json_set(ctx, point, "plan", json_object()), &p->info.plan);
     }

@@ -24,5 +24,6 @@ void cm__watch_json(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
     cm__json_set(ctx, o, "steps_total", cm__json_number(r->log.total));
     cm__json_set(ctx, o, "remaining_s", cm__json_number(r->remaining_s));
     cm__json_set(ctx, o, "verdict", cm__json_text(ctx, r->verdict));
+    cm__json_gates(ctx, o, &r->gates);
     cm__json_print(ctx, o, out);
 }

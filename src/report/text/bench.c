@@ -11,6 +11,7 @@
 const char *cm__bench_si(cm__ctx *ctx, double value, const char *unit)
 {
     char text[48];
+    if (!*unit) return cm__cell_si(ctx, value);
     if (!isfinite(value)) return "-";
     return cm__format(ctx, "%s%s", cm__si_small(text, sizeof text, value), unit);
 }
@@ -63,7 +64,7 @@ static sum sum_from(const cm_bench *b, int32_t at)
 static const cm__column primitive_columns[] = {
     {"kernel", NULL, false},   {"type", NULL, false},          {"latency", "s", false},
     {"paper", "FLOP/s", false}, {"real", "FLOP/s", false},     {"of peak", "%", false},
-    {"memory", "%", false},    {"spread", "%", false},         {"wrong", "1", false},
+    {"memory", "%", false},    {"spread", "%", false},         {"wrong", "", false},
 };
 
 static void primitive_row(cm__ctx *ctx, const cm_bench *b, const cm__table *table, const sum *s)
@@ -103,7 +104,7 @@ static void print_skipped(cm__ctx *ctx, const cm_bench *b, const char *suite, FI
 
 static void print_primitives(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, primitive_columns, COUNT(primitive_columns), false);
+    cm__table table = cm__table_new(ctx, out, primitive_columns, COUNT(primitive_columns));
     for (int32_t i = 0; i < cm_bench_rows(b);) {
         sum s = sum_from(b, i);
         if (strcmp(s.first->suite, "primitives") == 0 && s.time_s > 0) primitive_row(ctx, b, &table, &s);
@@ -116,7 +117,7 @@ static void print_primitives(cm__ctx *ctx, const cm_bench *b, FILE *out)
 
 static const cm__column ceiling_columns[] = {{"ceiling", NULL, false}, {"of", NULL, false}, {"measured", "", false}};
 static const cm__column set_columns[] = {
-    {"working set", "B", false}, {"read", "B/s", false}, {"copy", "B/s", false}, {"", NULL, false}};
+    {"working set", "B", false}, {"read", "B/s", false}, {"copy", "B/s", false}, {"", NULL, false, true}};
 
 #define BAR      40
 #define SET_MOST ((int64_t)1 << 40)
@@ -132,7 +133,7 @@ static double probe_rate(const cm_bench *b, const char *op, int64_t bytes)
 
 static void print_sets(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, set_columns, COUNT(set_columns), false);
+    cm__table table = cm__table_new(ctx, out, set_columns, COUNT(set_columns));
     double    most = 0;
     for (int64_t bytes = 1024; bytes <= SET_MOST; bytes *= 2) most = fmax(most, probe_rate(b, "read", bytes));
     for (int64_t bytes = 1024; bytes <= SET_MOST && most > 0; bytes *= 2) {
@@ -149,7 +150,7 @@ static void print_sets(cm__ctx *ctx, const cm_bench *b, FILE *out)
 
 static void print_roofline(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, ceiling_columns, COUNT(ceiling_columns), false);
+    cm__table table = cm__table_new(ctx, out, ceiling_columns, COUNT(ceiling_columns));
     for (int32_t i = 0; i < cm_bench_ceilings(b); i++) {
         const cm_bench_ceiling *c = cm_bench_get_ceiling(b, i);
         const char             *cells[] = {c->what, c->name, cm__bench_si(ctx, c->value, c->unit)};
@@ -164,11 +165,11 @@ static void print_roofline(cm__ctx *ctx, const cm_bench *b, FILE *out)
 
 static const cm__column rank_columns[] = {
     {"collective", NULL, false}, {"size", "B", false},    {"time", "s", false},
-    {"algbw", "B/s", false},     {"busbw", "B/s", false}, {"wrong", "1", false}};
+    {"algbw", "B/s", false},     {"busbw", "B/s", false}, {"wrong", "", false}};
 
 static void print_collectives(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, rank_columns, COUNT(rank_columns), false);
+    cm__table table = cm__table_new(ctx, out, rank_columns, COUNT(rank_columns));
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
         const cm_bench_row    *row = cm_bench_get_row(b, i);
         const cm_bench_result *r = cm_bench_get_result(b, row->result);
@@ -188,11 +189,11 @@ static void print_collectives(cm__ctx *ctx, const cm_bench *b, FILE *out)
 /* ---- rates: host and lookup -------------------------------------------------------------------------------------- */
 
 static const cm__column rate_columns[] = {
-    {"what", NULL, false}, {"size", "B", false}, {"rate", "1/s", false}, {"spread", "%", false}, {"wrong", "1", false}};
+    {"what", NULL, false}, {"size", "B", false}, {"rate", "1/s", false}, {"spread", "%", false}, {"wrong", "", false}};
 
 static void print_rates(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, rate_columns, COUNT(rate_columns), false);
+    cm__table table = cm__table_new(ctx, out, rate_columns, COUNT(rate_columns));
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
         const cm_bench_row    *row = cm_bench_get_row(b, i);
         const cm_bench_result *r = cm_bench_get_result(b, row->result);
@@ -242,6 +243,7 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
 {
     const cm_bench         *b = report->bench;
     const cm_bench_machine *m = cm_bench_get_machine(b);
+    char                    buf[32];
     int32_t                 measured = 0, before = 0;
     if (report->asked->list) {
         print_list(ctx, b, out);
@@ -249,7 +251,7 @@ void cm__bench_text(cm__ctx *ctx, const cm__bench_report *report, FILE *out)
     }
     fprintf(out, "# centimani %s, bench\n", CM_VERSION);
     cm__print_note(ctx, out, "# ", "device", 9, cm__format(ctx, "%s, %.0f cores, %sB", m->name, m->cores,
-                                                            cm__cell_binary(ctx, m->memory_bytes)));
+                                                            cm__binary(buf, sizeof buf, m->memory_bytes)));
     cm__print_note(ctx, out, "# ", "backend", 9, cm__format(ctx, "%s: %s", m->backend, m->software));
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         if (!has_rows(b, sections[i].suite)) continue;

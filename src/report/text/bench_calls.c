@@ -11,11 +11,11 @@
 
 static const cm__column call_columns[] = {
     {"kernel call", NULL, true},  {"time", "s", false},   {"rate", "FLOP/s", false},
-    {"bandwidth", "B/s", false}, {"spread", "%", false}, {"wrong", "1", false}};
+    {"bandwidth", "B/s", false}, {"spread", "%", false}, {"wrong", "", false}};
 
 void cm__bench_calls(cm__ctx *ctx, const cm_bench *b, const char *suite, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, call_columns, COUNT(call_columns), false);
+    cm__table table = cm__table_new(ctx, out, call_columns, COUNT(call_columns));
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
         const cm_bench_row    *row = cm_bench_get_row(b, i);
         const cm_bench_result *r = cm_bench_get_result(b, row->result);
@@ -33,7 +33,7 @@ void cm__bench_cases(cm__ctx *ctx, const cm_bench *b, FILE *out) { cm__bench_cal
 void cm__bench_model(cm__ctx *ctx, const cm_bench *b, FILE *out) { cm__bench_calls(ctx, b, "model", out); }
 
 static const cm__column sweep_columns[] = {
-    {"operator", NULL, false}, {"pass", NULL, false}, {"type", NULL, false}, {"calls", "1", false},
+    {"operator", NULL, false}, {"pass", NULL, false}, {"type", NULL, false}, {"calls", "", false},
     {"shortest", "s", false},  {"longest", "s", false}, {"best", "FLOP/s", false}, {"best", "B/s", false}};
 
 typedef struct extent {
@@ -63,7 +63,7 @@ static extent extent_of(const cm_bench *b, int32_t first, bool *fresh)
 
 void cm__bench_sweep(cm__ctx *ctx, const cm_bench *b, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, sweep_columns, COUNT(sweep_columns), false);
+    cm__table table = cm__table_new(ctx, out, sweep_columns, COUNT(sweep_columns));
     for (int32_t i = 0; i < cm_bench_rows(b); i++) {
         const cm_bench_row    *row = cm_bench_get_row(b, i);
         const cm_bench_result *r = cm_bench_get_result(b, row->result);

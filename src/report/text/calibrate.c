@@ -5,14 +5,13 @@
 #include "report/table.h"
 
 static const cm__column columns[] = {
-    {"model", NULL, true},       {"batch", "1", false},   {"measured", "s", false}, {"before", "s", false},
+    {"model", NULL, true},       {"batch", "", false},   {"measured", "s", false}, {"before", "s", false},
     {"error", "%", false}, {"after", "s", false}, {"error", "%", false},
 };
 
 static const char *seconds(cm__ctx *ctx, double s)
 {
-    char buf[32];
-    return cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s));
+    return cm__cell_si(ctx, s);
 }
 
 static const char *error_of(cm__ctx *ctx, double predicted, double measured)
@@ -25,7 +24,7 @@ void cm__calibrate_text(cm__ctx *ctx, const cm__calibrate_report *r, FILE *out)
     const cm_calibration *c = r->calibration;
     fprintf(out, "# centimani %s, %s calibrated with %s\n\n", CM_VERSION, cm__printable(ctx, r->device),
             cm__printable(ctx, r->log));
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < cm_calibration_rows(c); i++) {
         const cm_calibration_row *row = cm_calibration_get_row(c, i);
         const char *cells[] = {cm__printable(ctx, row->model),

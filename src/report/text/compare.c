@@ -9,7 +9,7 @@
 
 static const cm__column kinds[] = {{"what", NULL, true},        {"phase", NULL, false},     {"measured", "ms", false},
                                    {"predicted", "ms", false}, {"difference", "ms", false}};
-static const cm__column calls[] = {{"kernel call", NULL, true}, {"runs", "1", false},        {"measured", "us", false},
+static const cm__column calls[] = {{"kernel call", NULL, true}, {"runs", "", false},        {"measured", "us", false},
                                    {"predicted", "us", false}, {"estimated by", NULL, false}};
 
 static const char *milliseconds(cm__ctx *ctx, double s) { return cm__format(ctx, "%.3f", 1e3 * s); }
@@ -18,7 +18,7 @@ static const char *phase_text(cm_phase phase) { return phase < CM_PHASES ? cm_ph
 
 static void print_kinds(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, kinds, 5, false);
+    cm__table table = cm__table_new(ctx, out, kinds, 5);
     double    rest = 0;
     for (int32_t i = 0; i < r->n_differences; i++) {
         const cm__difference *d = &r->differences[i];
@@ -36,12 +36,12 @@ static void print_kinds(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
 /* The average run of each call that both sides have. */
 static void print_calls(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, calls, 5, false);
+    cm__table table = cm__table_new(ctx, out, calls, 5);
     int32_t   shown = 0;
     for (int32_t i = 0; i < r->n_calls && shown < ROWS_MOST / 2; i++) {
         const cm__compared_call *c = &r->calls[i];
         if (!(c->measured_runs > 0) || !(c->predicted_runs > 0)) continue;
-        const char *cells[] = {c->call, cm__format(ctx, "%.0f", c->measured_runs),
+        const char *cells[] = {cm__printable(ctx, c->call), cm__format(ctx, "%.0f", c->measured_runs),
                                cm__format(ctx, "%.1f", 1e6 * c->measured_s / c->measured_runs),
                                cm__format(ctx, "%.1f", 1e6 * c->predicted_s / c->predicted_runs), cm_how_name(c->how)};
         cm__table_row(&table, cells);

@@ -23,9 +23,10 @@ static void devices(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
                                          {"16 bit", "FLOP/s"}, {"memory", "B"}, {"bandwidth", "B/s"},
                                          {"TDP", "W"},   {"price", "USD/h"},   {"from", NULL, true}};
     fprintf(out, "# centimani %s, %d devices; 'centimani devices show ID' shows one with all numbers and sources\n"
-            "# prices: the lowest on-demand price per device and hour, or of the basis named in column 'from'\n\n",
+            "# prices: on-demand, per device and hour, of the cheapest provider in the median of its regions; column 'from' names "
+            "another basis\n\n",
             CM_VERSION, r->n_devices);
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_devices; i++) {
         const cm__device_row *d = &r->devices[i];
         const char           *cells[] = {d->id,
@@ -50,7 +51,7 @@ static void clusters(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
                                          {"in node", "B/s"}, {"network", "B/s"}};
     fprintf(out, "# centimani %s, %d clusters; 'centimani devices show ID' shows one with all numbers and sources\n\n",
             CM_VERSION, r->n_clusters);
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_clusters; i++) {
         const cm_cluster_info *c = r->clusters[i].info;
         const char            *cells[] = {c->id, c->device, count(ctx, &c->devices_per_node), count(ctx, &c->nodes),

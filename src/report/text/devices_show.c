@@ -132,7 +132,7 @@ static const char *amount(cm__ctx *ctx, const json_t *number)
     double      value = json_number_value(json_object_get(number, "value"));
     const char *unit = text_at(number, "unit");
     if (strcmp(unit, "1") == 0) return cm__format(ctx, "%.7g  ", value);
-    if (strcmp(unit, "B") == 0) return cm__cell_binary(ctx, value);
+    if (strcmp(unit, "B") == 0) return cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
     cm__si_small(buf, sizeof buf, value);
     return cm__format(ctx, "%s%s", buf, buf[strlen(buf) - 1] == ' ' ? " " : "");
 }
@@ -150,7 +150,7 @@ static void numbers(const view *v)
 {
     static const cm__column columns[] = {{"number", NULL, true}, {"value", ""}, {"unit"},
                                          {"kind"}, {"source"}, {"date"}};
-    cm__table table = cm__table_new(v->ctx, v->out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(v->ctx, v->out, columns, COUNT(columns));
     putc('\n', v->out);
     each_number(v, &table, "", v->profile, number_row);
     cm__table_print(&table);
@@ -170,7 +170,7 @@ static void prices(const view *v)
                                          {"basis"}, {"date"}, {"source", NULL, true}};
     const json_t           *list = json_object_get(v->profile, "prices");
     if (!json_array_size(list)) return;
-    cm__table table = cm__table_new(v->ctx, v->out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(v->ctx, v->out, columns, COUNT(columns));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *p = json_array_get(list, i);
         const char   *instance = text_at(p, "instance");
@@ -196,7 +196,7 @@ static void fits(const view *v)
     const json_t           *list = json_object_get(v->profile, "fits");
     cm__ctx                *ctx = v->ctx;
     if (!json_array_size(list)) return;
-    cm__table table = cm__table_new(ctx, v->out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, v->out, columns, COUNT(columns));
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *f = json_array_get(list, i);
         const char   *cells[] = {cm__printable(ctx, text_at(f, "op")), text_at(f, "pass"),

@@ -28,7 +28,7 @@ static void print_kinds(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     const cm__column columns[] = {{"operator", NULL, true}, {"phase", NULL, false}, {"time", "ms", false},
                                   {"of ceiling", "%", false}, {"versus", "ms", false}, {"of ceiling", "%", false},
                                   {"difference", "ms", false}};
-    cm__table        table = cm__table_new(ctx, out, columns, two ? 7 : 4, false);
+    cm__table        table = cm__table_new(ctx, out, columns, two ? 7 : 4);
     for (int32_t i = 0; i < r->n_kinds && i < TOP_OPS; i++) {
         const cm__explain_kind *k = &r->kinds[i];
         const char *cells[] = {k->type, cm_phase_name(k->phase), milliseconds(ctx, k->time_s[0]),
@@ -50,7 +50,7 @@ static void print_ops(cm__ctx *ctx, const cm__explain_report *r, FILE *out)
     const cm__column columns[] = {{"operator", NULL, true}, {"phase", NULL, false}, {"time", "ms", false},
                                   {"intensity", "FLOP/B", false}, {"bound by", NULL, false}, {"of ceiling", "%", false},
                                   {"estimated by", NULL, false}, {"difference", "ms", false}};
-    cm__table        table = cm__table_new(ctx, out, columns, two ? 8 : 7, false);
+    cm__table        table = cm__table_new(ctx, out, columns, two ? 8 : 7);
     for (int32_t i = 0; i < r->n_ops && i < TOP_OPS; i++) {
         const cm__explain_op   *op = &r->ops[i];
         const cm__explain_side *s = &op->on[0];
@@ -72,7 +72,7 @@ static void print_step(cm__ctx *ctx, const cm__explain_report *r, int side, FILE
     const cm_prediction_info *i = cm_prediction_get_info(p->prediction);
     double                    seq = (double)cm_graph_seq(p->graph->step);
     char                      peak[32], bw[32], pace[32], buf[32];
-    fprintf(out, "%-22s %s ms for %lld samples, %ssamples/s%s; ceilings %sFLOP/s, %sB/s\n", device_id(r, side),
+    fprintf(out, "%-22s  %s ms for %lld samples, %ssamples/s%s; ceilings %sFLOP/s, %sB/s\n", device_id(r, side),
             milliseconds(ctx, i->step_time_s), (long long)i->batch, cm__si(pace, sizeof pace, i->throughput_samples_s),
             seq > 0 ? cm__format(ctx, ", %s tokens/s", cm__cell(buf, sizeof buf, seq * i->throughput_samples_s)) : "",
             cm__si(peak, sizeof peak, r->roofs[side].peak_flop_s), cm__si(bw, sizeof bw, r->roofs[side].bw_bytes_s));

@@ -7,7 +7,7 @@
 
 static const cm__column columns[] = {
     {"device", NULL, true}, {"runtime", NULL, false}, {"operator", NULL, false},
-    {"pass", NULL, false},  {"type", NULL, false},    {"rows", "1", false},
+    {"pass", NULL, false},  {"type", NULL, false},    {"rows", "", false},
     {"error", "%", false},  {"bias", "%", false},     {"p90", "%", false},
 };
 
@@ -17,7 +17,7 @@ static const char *percent(cm__ctx *ctx, double fraction)
 }
 
 static const cm__column by_operator[] = {
-    {"operator", NULL, true}, {"rows", "1", false}, {"error", "%", false}, {"of time", "%", false}};
+    {"operator", NULL, true}, {"rows", "", false}, {"error", "%", false}, {"of time", "%", false}};
 
 /* Sum over all classes with the same operator and runtime; zeroed if `index` is not the first of them. */
 static cm_fit_class together(const cm_fitting *f, int32_t index)
@@ -41,7 +41,7 @@ static cm_fit_class together(const cm_fitting *f, int32_t index)
 static void operators_text(cm__ctx *ctx, const cm_fitting *f, FILE *out)
 {
     const char *runtime = "";
-    cm__table   table = cm__table_new(ctx, out, by_operator, sizeof by_operator / sizeof *by_operator, false);
+    cm__table   table = cm__table_new(ctx, out, by_operator, sizeof by_operator / sizeof *by_operator);
     for (int32_t i = 0; i < cm_fitting_classes(f); i++) {
         cm_fit_class all = together(f, i);
         if (all.measured_s <= 0) continue;
@@ -72,7 +72,7 @@ void cm__fit_text(cm__ctx *ctx, const cm__fit_report *r, FILE *out)
         fprintf(out, "# %d rows skipped: no model for their operator or type; the first is %s\n", skipped,
                 cm__printable(ctx, first));
     fputc('\n', out);
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < n; i++) {
         const cm_fit_class *c = cm_fitting_class(r->fitting, i);
         const char *cells[] = {cm__printable(ctx, *c->device ? c->device : "-"),

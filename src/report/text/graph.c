@@ -30,7 +30,7 @@ static void heading(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
     note(ctx, out, "source", cm_graph_source(r->forward));
     note(ctx, out, "description", cm_graph_description(r->forward));
     note(ctx, out, "citation", cm_graph_citation(r->forward));
-    const char *precision = cm_precision_name(cm_graph_precision(r->step));
+    const char *precision = cm__precision_text(ctx, r->step);
     const char *step = cm__format(ctx, "batch %lld, %s", (long long)a->batch, precision);
     if (cm__optimizer_used(r)) step = cm__format(ctx, "%s, %s", step, cm__optimizer_used(r));
     if (cm__loss_used(r)) step = cm__format(ctx, "%s, loss %s", step, cm__loss_used(r));
@@ -111,7 +111,7 @@ static cost_row classes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"class"}, {"forward", "FLOP"}, {"backward", "FLOP"}, {"update", "FLOP"},
                                          {"share", "%"}, {"moved", "B"}, {"share", "%"}, {"ratio", "FLOP/B"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     cost_row  sum = {0};
     for (cm_class c = CM_CLASS_GEMM; c < CM_CLASSES; c++) {
         cost_row row = class_cost(&r->totals, c);
@@ -129,7 +129,7 @@ static cost_row classes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 static void operators(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"operator"}, {"count", ""}, {"share", "%"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_ops; i++) {
         const char *cells[] = {r->ops[i].type, cm__cell_count(ctx, r->ops[i].count),
                                cm__cell_percent(ctx, r->ops[i].count, cm_graph_nodes(r->forward))};
@@ -164,7 +164,7 @@ static void node_row(const cm__table *table, const cm__graph_report *r, int32_t 
 static void largest(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
     if (!r->n_top) return;
-    cm__table table = cm__table_new(ctx, out, node_columns, TOP_COLUMNS, false);
+    cm__table table = cm__table_new(ctx, out, node_columns, TOP_COLUMNS);
     for (int32_t i = 0; i < r->n_top; i++) node_row(&table, r, r->top[i]);
     putc('\n', out);
     cm__table_print(&table);
@@ -172,7 +172,7 @@ static void largest(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 
 static void all_nodes(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
-    cm__table table = cm__table_new(ctx, out, node_columns, COUNT(node_columns), true);
+    cm__table table = cm__table_new(ctx, out, node_columns, COUNT(node_columns));
     for (int32_t i = 0; i < cm_graph_nodes(r->step); i++) node_row(&table, r, i);
     cm__table_print(&table);
 }
@@ -186,7 +186,7 @@ static void all_tensors(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"tensor", NULL, true}, {"role"},         {"dtype"}, {"shape"},
                                          {"size", "B"},          {"born", "node"}, {"dies", "node"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), true);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < cm_graph_tensors(r->step); i++) {
         if (!r->used[i]) continue;
         const cm_tensor *t = cm_graph_tensor(r->step, i);

@@ -76,22 +76,20 @@ static const char *id_of(const cm_job_entry *e) { return cm_device_get_info(e->a
 static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE *out)
 {
     const cm__time_unit *unit = table_unit(r);
-    const cm__column columns[] = {{"#", "1", false},      {"n", "1", false},      {"device", NULL, false},
-                                  {"place", NULL, true},  {"time", unit->name, false},
-                                  {"90 % interval", unit->name, false},
-                                  {"cost", "USD", false}, {"energy", "kWh", false}, {"CO2", "kg", false},
+    const cm__column columns[] = {{"#", ""}, {"device"}, {"n", ""}, {"place", NULL, true}, {"time", unit->name},
+                                  {"90 %", unit->name}, {"cost", "USD"}, {"energy", "kWh"}, {"CO2", "kg"},
                                   {"plan", NULL, true}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, true);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t k = 0, rows = 0; k < cm_job_placed(r->job) && rows < SHOWN; k++) {
         const cm_job_entry *e = cm_job_get_entry(r->job, k);
         if (pareto ? !e->at.pareto : !e->best_here) continue;
         const char *cells[] = {
             cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
-            cm__format(ctx, "%d", e->n), id_of(e), place_text(ctx, e),
-            number(ctx, e->time_s / unit->seconds),
-            cm__format(ctx, "%s - %s", number(ctx, e->interval_s[0] / unit->seconds),
-                       number(ctx, e->interval_s[1] / unit->seconds)),
-            number(ctx, e->cost_usd), number(ctx, e->at.kwh), number(ctx, e->co2_kg),
+            id_of(e), cm__format(ctx, "%d", e->n), place_text(ctx, e),
+            cm__cell_number(ctx, e->time_s / unit->seconds),
+            cm__cell_number_interval(ctx, (const double[2]){e->interval_s[0] / unit->seconds,
+                                                            e->interval_s[1] / unit->seconds}),
+            cm__cell_number(ctx, e->cost_usd), cm__cell_number(ctx, e->at.kwh), cm__cell_number(ctx, e->co2_kg),
             plan_text(ctx, &e->at.prediction.plan)};
         cm__table_row(&table, cells);
         rows++;
@@ -228,7 +226,7 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     fprintf(out, "# energy: of the accelerators alone; %.0f g CO2/kWh (%s)\n\n", i->g_co2_kwh, i->region);
 }
 
-/* What the marks mean, if there are any. */
+/* The meaning of the marks, if there are any. */
 static void print_marks(const cm__job_report *r, FILE *out)
 {
     bool close = false, front = false;

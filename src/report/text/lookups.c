@@ -2,6 +2,7 @@
 /* lookups.c - print random look-ups per second as text. */
 #include <math.h>
 #include <string.h>
+#include "base/text.h"
 #include "report/render.h"
 #include "report/table.h"
 
@@ -9,7 +10,7 @@
 
 static const char *seconds(cm__ctx *ctx, double time_s)
 {
-    return isnan(time_s) ? "-" : cm__format(ctx, "%.1e", time_s);
+    return cm__cell_si(ctx, time_s);
 }
 
 /* Devices with the same reason share a line. */
@@ -34,10 +35,11 @@ void cm__lookups_text(cm__ctx *ctx, const cm__lookups_report *r, FILE *out)
     static const cm__column columns[] = {{"device"},         {"look-ups", "1/s"}, {"90 % interval", "1/s"},
                                          {"bandwidth", "s"}, {"latency", "s"},    {"instructions", "s"},
                                          {"traffic", "B"},   {"limited by"}};
+    char buf[32];
     fprintf(out, "# centimani %s, random look-ups of cross sections (XSBench)\n", CM_VERSION);
     if (r->n_rated) fprintf(out, "# tables of %sB; times and traffic of one look-up\n\n",
-                            cm__cell_binary(ctx, r->rows[0].rate.table_bytes));
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+                            cm__binary(buf, sizeof buf, r->rows[0].rate.table_bytes));
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_rated; i++) {
         const cm_lookup_rate *rate = &r->rows[i].rate;
         const char           *cells[] = {cm__printable(ctx, r->rows[i].id),

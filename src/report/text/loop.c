@@ -7,12 +7,12 @@
 void cm__print_loop(cm__ctx *ctx, const cm__loop *loop, bool timed, FILE *out)
 {
     static const cm__column columns[] = {{"phase"}, {"peak", "B"}, {"time", "s"}, {"share", "%"}};
-    cm__table               table = cm__table_new(ctx, out, columns, timed ? 4 : 2, false);
+    cm__table               table = cm__table_new(ctx, out, columns, timed ? 4 : 2);
     char                    buf[32];
     for (int p = 0; p < CM__PHASES; p++) {
         const cm__phase *x = &loop->phases[p];
         const char      *cells[] = {x->name, cm__cell_binary(ctx, x->peak_bytes),
-                                    timed ? cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, x->time_s)) : "",
+                                    timed ? cm__cell_si(ctx, x->time_s) : "",
                                     timed ? cm__cell_percent(ctx, x->time_s, loop->total_s) : ""};
         cm__table_row(&table, cells);
     }

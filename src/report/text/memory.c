@@ -47,7 +47,7 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
     note(ctx, out, "step", cm__format(ctx, "batch %lld%s%s, %s, %s, recompute %s, %s", (long long)r->batch,
                                       cm__seq_text(ctx, r->step),
                                       cm__lengths_text(ctx, &r->asked.graph.load, r->on_device, r->batch),
-                                      cm_precision_name(cm_graph_precision(r->step)),
+                                      cm__precision_text(ctx, r->step),
                                       cm_optimizer_name(cm_graph_optimizer(r->step)),
                                       cm_recompute_name(r->asked.graph.train.recompute),
                                       cm_runtime_name(cm_footprint_runtime(r->footprint))));
@@ -66,8 +66,8 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
 
 static void categories(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"category"}, {"at the peak", "B"}, {"share", "%"}, {""}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    static const cm__column columns[] = {{"category"}, {"at the peak", "B"}, {"share", "%"}, {"", NULL, false, true}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (cm_category c = 0; c < CM_CATEGORIES; c++) {
         const char *cells[] = {cm__category_words(c), cm__cell_binary(ctx, r->use.categories[c]),
                                cm__cell_percent(ctx, r->use.categories[c], r->use.peak_bytes),
@@ -79,8 +79,8 @@ static void categories(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 
 static void levels(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"memory"}, {"used", "B"}, {"of", "B"}, {"share", "%"}, {""}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    static const cm__column columns[] = {{"memory"}, {"used", "B"}, {"of", "B"}, {"share", "%"}, {"", NULL, false, true}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->use.n_levels; i++) {
         const cm_level_use *l = &r->use.levels[i];
         const char         *cells[] = {cm__printable(ctx, cm_device_memory(r->device, l->memory)->name),
@@ -97,7 +97,7 @@ static void largest(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"largest tensors at the peak", NULL, true}, {"category"}, {"shape"},
                                          {"size", "B"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_alive; i++) {
         const cm_tensor *t = cm_graph_tensor(r->step, r->alive[i].tensor);
         const char      *cells[] = {cm__printable(ctx, cm_tensor_name(t)), cm__category_words(r->alive[i].category),
@@ -110,75 +110,26 @@ static void largest(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 
 static void curve(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {""}, {""}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    static const cm__column columns[] = {{"batch", ""}, {"peak", "B"}, {"", NULL, false, true}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     double    most = 0;
     for (int32_t i = 0; i < r->n_curve; i++)
         if (r->curve[i].fits && r->curve[i].peak_bytes > most) most = r->curve[i].peak_bytes;
     for (int32_t i = 0; i < r->n_curve; i++) {
         const cm__curve_point *p = &r->curve[i];
         const char *cells[] = {cm__cell_count(ctx, p->batch), cm__cell_binary(ctx, p->peak_bytes),
-                               bar(ctx, p->peak_bytes, most), p->fits ? "" : "does not fit"};
+                               bar(ctx, p->peak_bytes, most),
+                               p->chance.verdict == CM_FITS ? "" : cm_verdict_name(p->chance.verdict)};
         cm__table_row(&table, cells);
     }
     putc('\n', out);
     cm__table_print(&table);
 }
 
-static void remedies(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
-{
-    static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"cost"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
-    for (int32_t i = 0; i < r->n_remedies; i++) {
-        const cm__remedy *k = &r->remedies[i];
-        const char       *cells[] = {cm__format(ctx, "--%s %s", k->option, k->value),
-                                     cm__cell_binary(ctx, k->peak_bytes), k->cost};
-        cm__table_row(&table, cells);
-    }
-    putc('\n', out);
-    if (r->n_remedies) cm__table_print(&table);
-    else fputs("No single change of recompute, loss-kernel, accumulate, precision, zero or tp makes it fit.\n", out);
-}
-
-static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
-{
-    const cm_memory_use *u = &r->use;
-    if (!u->n_levels) fputs("\nThe profile of this device lists no memory.\n", out);
-    else if (u->fits) fprintf(out, "\n%s\n", r->unsure ? "It may fit, and it may not." : "It fits.");
-    else {
-        const cm_level_use *worst = &u->levels[0];
-        for (int32_t i = 1; i < u->n_levels; i++)
-            if (u->levels[i].used_bytes - u->levels[i].capacity_bytes > worst->used_bytes - worst->capacity_bytes)
-                worst = &u->levels[i];
-        fprintf(out, "\nIt does not fit: %s is too small by %s.\n",
-                cm__printable(ctx, cm_device_memory(r->device, worst->memory)->name), bytes(ctx, u->shortfall_bytes));
-        remedies(ctx, r, out);
-    }
-}
-
-void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
-{
-    heading(ctx, r, "memory", out);
-    if (r->asked.loop.kind) cm__print_loop(ctx, &r->loop, false, out);
-    categories(ctx, r, out);
-    levels(ctx, r, out);
-    largest(ctx, r, out);
-    curve(ctx, r, out);
-    verdict(ctx, r, out);
-}
-
-/* ---- fits ------------------------------------------------------------------------------------------------------- */
-
-const char *cm__fits_answer(const cm__memory_report *r)
-{
-    double p = r->chance.probability;
-    return p >= CM_SURE ? "yes" : p <= 1 - CM_SURE ? "no" : "unsure";
-}
-
 static void ways_to_fit(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     static const cm__column columns[] = {{"would fit with"}, {"peak", "B"}, {"step", "s"}, {"cost"}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns), false);
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     for (int32_t i = 0; i < r->n_remedies; i++) {
         const cm__remedy *k = &r->remedies[i];
         const char       *cells[] = {
@@ -191,16 +142,64 @@ static void ways_to_fit(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     else fputs("No single change makes it fit.\n", out);
 }
 
+/* The memory that lacks most; the first one if none does. */
+static const char *scarcest(cm__ctx *ctx, const cm__memory_report *r)
+{
+    const cm_memory_use *u = &r->use;
+    const cm_level_use  *worst = &u->levels[0];
+    for (int32_t i = 1; i < u->n_levels; i++)
+        if (u->levels[i].used_bytes - u->levels[i].capacity_bytes > worst->used_bytes - worst->capacity_bytes)
+            worst = &u->levels[i];
+    return cm__printable(ctx, cm_device_memory(r->device, worst->memory)->name);
+}
+
+/* The answer in words, and that of each kind of script if the question leaves it open. */
+static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    static const char *const words[CM_VERDICTS] = {"It does not fit", "Unsure whether it fits", "It fits"};
+    const cm_memory_use     *u = &r->use;
+    if (!u->n_levels) {
+        fputs("The profile of this device lists no memory.\n", out);
+        return;
+    }
+    fprintf(out, "%s: ", words[r->chance.verdict]);
+    if (r->unsure) {
+        fputs("the script decides.\n", out);
+        cm__print_note(ctx, out, "  ", "", 0, cm__open_text(ctx, u));
+    } else {
+        fprintf(out, "probability %.0f %%", 100 * r->chance.probability);
+        if (u->shortfall_bytes > 0)
+            fprintf(out, "; %s is too small by %s", scarcest(ctx, r), bytes(ctx, u->shortfall_bytes));
+        fputs(".\n", out);
+    }
+    fprintf(out, "Peak %s, 90 %% interval %s to %s", bytes(ctx, u->peak_bytes),
+            bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]));
+}
+
+void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
+{
+    heading(ctx, r, "memory", out);
+    if (r->asked.loop.kind) cm__print_loop(ctx, &r->loop, false, out);
+    categories(ctx, r, out);
+    levels(ctx, r, out);
+    largest(ctx, r, out);
+    curve(ctx, r, out);
+    putc('\n', out);
+    verdict(ctx, r, out);
+    fputs(".\n", out);
+    if (r->chance.verdict != CM_FITS) ways_to_fit(ctx, r, out);
+}
+
+/* ---- fits ------------------------------------------------------------------------------------------------------- */
+
 void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     heading(ctx, r, "fits", out);
-    fprintf(out, "%s: it fits with a probability of %.0f %%.\n", cm__fits_answer(r), 100 * r->chance.probability);
-    fprintf(out, "Peak %s, 90 %% interval %s to %s; largest micro-batch that fits: %lld.\n",
-            bytes(ctx, r->use.peak_bytes),
-            bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]), (long long)r->largest);
+    verdict(ctx, r, out);
+    fprintf(out, "; largest micro-batch that fits: %lld.\n", (long long)r->largest);
     if (r->asked.loop.kind) putc('\n', out), cm__print_loop(ctx, &r->loop, false, out);
     levels(ctx, r, out);
-    if (r->chance.probability < CM_SURE) ways_to_fit(ctx, r, out);
+    if (r->chance.verdict != CM_FITS) ways_to_fit(ctx, r, out);
 }
 
 /* ---- choice of a batch size ------------------------------------------------------------------------------------- */
@@ -208,17 +207,15 @@ void cm__fits_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 static void candidates(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
 {
     double           seq = (double)cm_graph_seq(r->step);
-    const cm__column columns[] = {{"batch", "1"}, {"peak", "B"}, {"fits"}, {"equation (5)", "B^2"},
-                                  {"throughput", "samples/s"},
-                                  {seq > 0 ? "throughput" : "", seq > 0 ? "tokens/s" : NULL}, {""}};
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0), false);
+    const cm__column columns[] = {{"batch", ""}, {"peak", "B"}, {"fits"}, {"samples", "1/s"},
+                                  {seq > 0 ? "tokens" : "", seq > 0 ? "1/s" : NULL}, {""}};
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(seq > 0));
     for (int32_t i = 0; i < r->choice.n_candidates; i++) {
         const cm_batch_candidate *c = &r->choice.candidates[i];
         const char *chosen = c->batch == r->choice.batch ? "<- chosen" : "";
         const char *cells[] = {cm__cell_count(ctx, c->batch),
                                cm__cell_binary(ctx, c->peak_bytes),
-                               cm__fits_word(c->fits, c->sure),
-                               isnan(c->objective) ? "-" : cm__format(ctx, "%.3e", c->objective),
+                               cm__fits_word(&c->chance),
                                cm__cell_si(ctx, c->throughput_samples_s),
                                seq > 0 ? cm__cell_si(ctx, seq * c->throughput_samples_s) : chosen, chosen};
         cm__table_row(&table, cells);
@@ -233,9 +230,12 @@ void cm__batch_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     levels(ctx, r, out);
     static const char *const reasons[CM_OBJECTIVES] = {
         [CM_OBJECTIVE_THROUGHPUT] = "the smallest within 2 % of the highest throughput",
-        [CM_OBJECTIVE_MEMORY] = "it leaves the least memory unused (equation (5))",
+        [CM_OBJECTIVE_MEMORY] = "it leaves the least memory unused",
         [CM_OBJECTIVE_KNEE] = "the smallest with at least half of the highest throughput"};
     if (r->choice.batch)
         fprintf(out, "\nBatch size %lld: %s.\n", (long long)r->choice.batch, reasons[r->asked.objective]);
-    else verdict(ctx, r, out);
+    putc('\n', out);
+    verdict(ctx, r, out);
+    fputs(".\n", out);
+    if (!r->choice.batch) ways_to_fit(ctx, r, out);
 }

@@ -22,7 +22,7 @@ void cm__models_text(cm__ctx *ctx, const cm__models_report *r, FILE *out)
         print_one(ctx, &r->models[0], out);
         return;
     }
-    cm__table table = cm__table_new(ctx, out, columns, 4, false);
+    cm__table table = cm__table_new(ctx, out, columns, 4);
     for (int32_t i = 0; i < r->n_models; i++) {
         const cm_model_info *m = r->models[i].info;
         const char          *cells[] = {m->id, m->family, cm__cell_si(ctx, r->models[i].parameters), m->title};

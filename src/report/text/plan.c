@@ -6,12 +6,6 @@
 #include "report/render.h"
 #include "report/table.h"
 
-static const char *seconds(cm__ctx *ctx, double s)
-{
-    char buf[32];
-    return cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s));
-}
-
 /* "3.2 d", "5.1 h", "12 min", "41 s" */
 static const char *duration(cm__ctx *ctx, double s)
 {
@@ -49,15 +43,12 @@ static int32_t same_counts(const cm__plan_report *r)
 static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
     double           seq = cm_load_tokens(&r->asked.options.load, cm_graph_seq(r->forward)), unit = seq > 0 ? seq : 1;
-    const cm__column columns[] = {{"n", "1", false},  {"tp", "1", false},   {"cp", "1", false},
-                                         {"pp", "1", false}, {"dp", "1", false},   {"micro", "1", false},
-                                         {"recompute", NULL, false}, {"settings", NULL, true}, {"step", "s", false},
-                                         {"90 %", "s", false}, {seq > 0 ? "tokens/s" : "samples/s", "1/s", false},
-                                         {"MFU", "%", false}, {"waits", "%", false},
-                                         {"memory", "B", false}};
+    const cm__column columns[] = {{"n", ""}, {"tp", ""}, {"cp", ""}, {"pp", ""}, {"dp", ""}, {"micro", ""},
+                                  {"recompute", NULL, true}, {"settings", NULL, true}, {"step", "s"}, {"90 %", "s"},
+                                  {seq > 0 ? "tokens" : "samples", "1/s"}, {"MFU", "%"}, {"waits", "%"},
+                                  {"memory", "B"}};
     int32_t   skipped = same_counts(r); /* the head has the number of devices */
-    cm__table table = cm__table_new(ctx, out, columns + skipped, sizeof columns / sizeof *columns - (size_t)skipped,
-                                    false);
+    cm__table table = cm__table_new(ctx, out, columns + skipped, sizeof columns / sizeof *columns - (size_t)skipped);
     for (int32_t i = 0; i < cm_search_plans(r->search); i++) {
         const cm_found *f = cm_search_plan(r->search, i);
         const cm_plan  *p = &f->plan;
@@ -70,7 +61,7 @@ static void print_best(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
                                cm__cell_count(ctx, p->micro_batch),
                                cm__recompute_text(ctx, p),
                                choices(ctx, p),
-                               seconds(ctx, f->step_time_s),
+                               cm__cell_si(ctx, f->step_time_s),
                                cm__cell_interval(ctx, f->interval_s),
                                cm__cell_si(ctx, unit * f->throughput_samples_s),
                                cm__cell_percent(ctx, f->mfu, 1),
@@ -101,12 +92,14 @@ void cm__plan_text(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
 {
     const cm_search_options *a = &r->asked.options;
     const cm_search_info    *i = cm_search_get_info(r->search);
+    bool                     fsdp = a->train.mixed_precision == CM_MIXED_PRECISION_FSDP;
     char                     buf[32];
     fprintf(out, "# centimani %s, parallel plans for %s\n", CM_VERSION, cm__printable(ctx, r->asked.graph.model));
-    fprintf(out, "# %d x %s, global batch %lld%s%s, %s, %s, best by %s\n", a->devices,
+    fprintf(out, "# %d x %s, global batch %lld%s%s, %s%s, %s, best by %s\n", a->devices,
             cm_device_get_info(r->device)->name, (long long)a->global_batch, cm__seq_text(ctx, r->forward),
             cm__lengths_text(ctx, &a->load, NULL, 0),
-            cm_precision_name(a->train.precision), cm_runtime_name(a->runtime), cm_objective_name(a->objective));
+            cm_precision_name(a->train.precision), fsdp ? " (without autocast under ZeRO 2 and 3)" : "",
+            cm_runtime_name(a->runtime), cm_objective_name(a->objective));
     fprintf(out, "# %llu plans evaluated in %ss on %d thread%s", (unsigned long long)i->evaluated,
             cm__si_small(buf, sizeof buf, i->setup_s + i->search_time_s), i->threads, i->threads > 1 ? "s" : "");
     if (i->ranks > 1) fprintf(out, " in each of %d ranks", i->ranks);

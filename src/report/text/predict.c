@@ -20,19 +20,18 @@ static const char *how_of(const cm__call_sum *s)
 
 static void print_calls(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
-    static const cm__column   columns[] = {{"calls", "1", false},     {"what", NULL, true},  {"phase", NULL, false},
-                                           {"time", "s", false},      {"share", "%", false}, {"FLOP/s", "1/s", false},
+    static const cm__column   columns[] = {{"calls", "", false},     {"what", NULL, true},  {"phase", NULL, false},
+                                           {"time", "s", false},      {"share", "%", false}, {"rate", "FLOP/s", false},
                                            {"traffic", "B/s", false}, {"estimated by", NULL, false}};
     const cm_prediction_info *info = cm_prediction_get_info(r->prediction);
     cm__call_sums             all = cm__sum_calls(ctx, r, false);
-    cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
-    char                      buf[32];
+    cm__table                 table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < all.count && i < TOP_CALLS; i++) {
         const cm__call_sum *s = &all.items[i];
         const char         *cells[] = {cm__cell_count(ctx, s->calls),
                                s->name,
                                cm_phase_name((cm_phase)s->phase),
-                               cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, s->time_s)),
+                               cm__cell_si(ctx, s->time_s),
                                cm__cell_percent(ctx, s->time_s, info->device_time_s),
                                cm__cell_si(ctx, s->flop / s->time_s),
                                cm__cell_si(ctx, s->bytes / s->time_s),
@@ -49,9 +48,8 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
 {
     static const cm__column columns[] = {
         {"time", "s", false}, {"estimated by", NULL, false}, {"kernel call", NULL, false}, {"node", NULL, true}};
-    cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4, true);
+    cm__table table = cm__table_new(ctx, out, columns, missing ? 3 : 4);
     int32_t   count = missing ? cm_prediction_missing_calls(r->prediction) : cm_prediction_ops(r->prediction);
-    char      buf[32];
     if (!count) {
         fputs(missing ? "no kernel calls to measure: all are in the tables, or the device runs whole graphs\n"
                       : "no kernel calls\n",
@@ -62,7 +60,7 @@ static void print_list(cm__ctx *ctx, const cm__predict_report *r, FILE *out, boo
         const cm_op_time *op =
             missing ? cm_prediction_missing_call(r->prediction, i) : cm_prediction_op(r->prediction, i);
         const char *name = missing ? NULL : cm_node_name(cm_graph_node(r->graph->step, op->node));
-        const char *cells[] = {cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, op->time_s)), cm_how_name(op->how),
+        const char *cells[] = {cm__cell_si(ctx, op->time_s), cm_how_name(op->how),
                                op->call,
                                name ? cm__printable(ctx, name) : NULL};
         cm__table_row(&table, cells);
@@ -175,6 +173,7 @@ static void print_generation(cm__ctx *ctx, const cm__predict_report *r, FILE *ou
 
 static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
+    static const char *const fits[CM_VERDICTS] = {": does not fit", ": may not fit", ""};
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     const cm_device_info     *device = cm_device_get_info(r->device);
     const cm_load_options    *load = &r->asked.graph.load;
@@ -183,9 +182,10 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     fprintf(out, "# centimani %s, %s of %s on %s\n", CM_VERSION,
             r->asked.graph.train.inference ? "inference" : "one training step",
             cm__printable(ctx, r->asked.graph.model), device->name);
+    if (device->part_of) fprintf(out, "# %s is %s\n", device->id, cm__printable(ctx, device->part_of));
     fprintf(out, "# batch %lld%s%s, %s, %s%s, %s%s\n\n", (long long)i->batch, cm__seq_text(ctx, r->graph->step),
             cm__lengths_text(ctx, load, r->step, i->batch),
-            cm_precision_name(cm_graph_precision(r->graph->step)),
+            cm__precision_text(ctx, r->graph->step),
             r->asked.graph.train.inference ? "" : cm_optimizer_name(cm_graph_optimizer(r->graph->step)),
             r->asked.graph.train.inference ? "no update" : "", cm_runtime_name(i->runtime),
             i->layout == CM_LAYOUT_NHWC ? ", channels last" : "");
@@ -212,13 +212,18 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
         fprintf(out, "%-*s%s to launch them\n", LABEL_WIDTH, "host", cm__seconds(ctx, i->host_time_s));
     if (r->asked.generate && !r->asked.loop.kind) print_generation(ctx, r, out);
     fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
-            !r->fits ? ": does not fit" : r->unsure ? ": may not fit" : "");
+            fits[r->chance.verdict]);
     if (!i->plan.devices)
         cm__print_note(ctx, out, "", "fits", LABEL_WIDTH,
                        cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));
     print_methods(i, out);
+    const char *assumed = cm__assumed_text(ctx, r->device);
+    if (assumed)
+        cm__print_note(ctx, out, "", "assumed", LABEL_WIDTH,
+                       cm__format(ctx, "%s: the profile does not state them", assumed));
     print_loading(ctx, i, out);
     cm__print_note(ctx, out, "", "limited by", LABEL_WIDTH, cm__bottleneck(ctx, r));
+    cm__print_gates(ctx, out, LABEL_WIDTH, &r->gates);
     fputc('\n', out);
 }
 

@@ -5,20 +5,35 @@
 #include "base/text.h"
 #include "report/text/rank_parts.h"
 
-#define NAME_MOST 36 /* a longer model name gets its own line in the heading */
-
 /* ---- devices that are not ranked -------------------------------------------------------------------------------- */
 
 static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
-    static const char *const heads[] = {[CM_RANK_NO_VALUE] = "not ranked", [CM_RANK_OVER] = "excluded",
+    static const char *const heads[] = {[CM_RANK_UNCERTAIN] = "too uncertain to rank (90 % intervals)",
+                                        [CM_RANK_NOT_OFFERED] = "not offered (90 % intervals); --devices all ranks them",
+                                        [CM_RANK_NO_VALUE] = "not ranked", [CM_RANK_OVER] = "excluded",
                                         [CM_RANK_NO_FIT] = "does not fit", [CM_RANK_CANNOT] = "cannot run it"};
     cm_rank_state            last = CM_RANK_PLACED;
     for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++) {
         const cm_rank_entry *e = cm_ranking_entry(r->ranking, k);
         if (e->state != last) fprintf(out, "\n%s\n", heads[e->state]);
         last = e->state;
-        cm__print_note(ctx, out, "  ", cm_device_get_info(e->device)->id, 23, e->reason ? e->reason : "-");
+        cm__print_note(ctx, out, "  ", cm_device_get_info(e->device)->id, 28, e->reason ? e->reason : "-");
+    }
+}
+
+/* ---- what profiles do not state ---------------------------------------------------------------------------------- */
+
+static void print_assumed(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const char *head = "\nassumed, because profiles do not state it\n";
+    for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++) {
+        const cm_device *device = cm_ranking_entry(r->ranking, k)->device;
+        const char      *text = cm__assumed_text(ctx, device);
+        if (!text) continue;
+        fputs(head, out);
+        head = "";
+        cm__print_note(ctx, out, "  ", cm_device_get_info(device)->id, 28, text);
     }
 }
 
@@ -43,19 +58,19 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     }
     const char *text = cm__format(ctx, "%s, %s", cm_device_get_info(best->device)->id, amount(ctx, i->objective, best));
     fputc('\n', out);
-    cm__print_note(ctx, out, "", "best", 11, text);
+    cm__print_note(ctx, out, "", "best", 12, text);
     const char *ties = "", *pareto = "";
     for (int32_t k = 1; k < placed; k++)
         if (cm_ranking_entry(r->ranking, k)->tied_with_best)
             ties = cm__format(ctx, "%s%s%s", ties, *ties ? ", " : "",
                           cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
-    if (*ties) cm__print_note(ctx, out, "", "too close", 11, cm__format(ctx, "to call between it and %s", ties));
+    if (*ties) cm__print_note(ctx, out, "", "too close", 12, cm__format(ctx, "to call between it and %s", ties));
     for (int32_t k = 0; k < placed; k++)
         if (cm_ranking_entry(r->ranking, k)->pareto)
             pareto = cm__format(ctx, "%s%s%s", pareto, *pareto ? ", " : "",
                                 cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
     if (*pareto)
-        cm__print_note(ctx, out, "", "trade-offs", 11,
+        cm__print_note(ctx, out, "", "trade-offs", 12,
                        cm__format(ctx, "no device is both faster and cheaper than %s", pareto));
 }
 
@@ -78,7 +93,7 @@ static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     const cm_rank_options *a = r->asked;
     fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
     if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
-    fputs(", the lowest; --price-basis selects another basis\n", out);
+    fputs(", cheapest provider (median of its regions); --price-basis selects another\n", out);
     if (large_instances(r->ranking))
         fputs("# (Nx): sold in instances of N devices; --max-devices counts the cost of whole instances\n", out);
 }
@@ -87,9 +102,8 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
     const cm_rank_options *a = r->asked;
-    const char *model = cm__printable(ctx, r->model), *between = strlen(model) > NAME_MOST ? "\n# " : " ";
-    fprintf(out, "# centimani %s, which accelerator to %s%s%s%son, by %s%s\n", CM_VERSION,
-            a->train.inference ? "run" : "train", between, model, between, cm_objective_name(i->objective),
+    fprintf(out, "# centimani %s, which accelerator to %s %s on, by %s%s\n", CM_VERSION,
+            a->train.inference ? "run" : "train", cm__printable(ctx, r->model), cm_objective_name(i->objective),
             i->objective == CM_OBJECTIVE_THROUGHPUT ? " per device" : "");
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch)
                                  : "best batch size of each device";
@@ -121,5 +135,6 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
               out);
     }
     if (!r->brief) print_unplaced(ctx, r, out);
+    print_assumed(ctx, r, out);
     print_answer(ctx, r, out);
 }

@@ -8,19 +8,18 @@
 
 void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
 {
-    static const cm__column columns[] = {{"devices", "1", false},   {"batch", "1", false},         {"step", "s", false},
-                                         {"90 % interval", "s", false},
-                                         {"samples/s", "1/s", false}, {"efficiency", "%", false},
+    static const cm__column columns[] = {{"devices", "", false},   {"batch", "", false},         {"step", "s", false},
+                                         {"90 %", "s"},
+                                         {"samples", "1/s"}, {"efficiency", "%", false},
                                          {"communication", "%", false}, {"bubble", "%", false}, {"host", "%", false},
                                          {"memory", "B", false}, {"fits", NULL, true},
-                                         {"tokens/s", "1/s", false}}; /* only for models of token sequences */
+                                         {"tokens", "1/s"}}; /* only for models of token sequences */
     const cm_load_options *load = &r->asked.graph.load;
     double    tokens = cm_load_tokens(load, cm_graph_seq(r->graph->step));
-    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(tokens > 0), false);
-    char      buf[32];
+    cm__table table = cm__table_new(ctx, out, columns, COUNT(columns) - !(tokens > 0));
     fprintf(out, "# centimani %s, %s scaling of %s on %s\n", CM_VERSION, r->strong ? "strong" : "weak",
             cm__printable(ctx, r->asked.graph.model), cm_device_get_info(r->device)->name);
-    fprintf(out, "# %s, %s%s%s; %s\n\n", cm_precision_name(cm_graph_precision(r->graph->step)),
+    fprintf(out, "# %s, %s%s%s; %s\n\n", cm__precision_text(ctx, r->graph->step),
             cm_runtime_name(r->asked.options.runtime), cm__seq_text(ctx, r->graph->step),
             cm__lengths_text(ctx, load, NULL, 0),
             r->strong ? "one global batch, divided among the devices" : "the same batch size on every replica");
@@ -28,7 +27,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
         const cm__scale_point *p = &r->points[i];
         const char            *cells[] = {cm__cell_count(ctx, r->asked.counts[i]),
                                           cm__cell_count(ctx, p->info.batch),
-                                          cm__format(ctx, "%s", cm__si_small(buf, sizeof buf, p->info.step_time_s)),
+                                          cm__cell_si(ctx, p->info.step_time_s),
                                           cm__cell_interval(ctx, p->info.interval_s),
                                           cm__cell_si(ctx, p->info.throughput_samples_s),
                                           cm__cell_percent(ctx, p->efficiency, 1),
@@ -36,7 +35,7 @@ void cm__scale_text(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
                                           cm__cell_percent(ctx, p->lost[1], 1),
                                           cm__cell_percent(ctx, p->lost[2], 1),
                                           cm__cell_binary(ctx, p->peak_bytes),
-                                          cm__fits_word(p->fits, p->sure),
+                                          cm__fits_word(&p->chance),
                                           cm__cell_si(ctx, tokens * p->info.throughput_samples_s)};
         cm__table_row(&table, cells);
     }

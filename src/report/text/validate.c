@@ -20,12 +20,12 @@ static const char *number(cm__ctx *ctx, double value) { return isnan(value) ? "-
 /* A figure with an SI prefix ("4.62 k", "12.1 m"); batch sizes and counts without one. */
 static const char *figure(cm__ctx *ctx, const cm_validation_row *r, double value)
 {
-    if (isnan(value)) return "-";
-    if (strcmp(r->unit, "B") == 0) return cm__cell_binary(ctx, value);
-    if (r->kind != CM_ROW_FIGURE || strcmp(r->metric, "batch") == 0) return number(ctx, value);
     char buf[32];
+    if (isnan(value)) return "-";
+    if (strcmp(r->unit, "B") == 0) return cm__text_copy(ctx, cm__binary(buf, sizeof buf, value));
+    if (r->kind != CM_ROW_FIGURE || strcmp(r->metric, "batch") == 0) return number(ctx, value);
     if (strcmp(r->unit, "s") == 0) return cm__text_copy(ctx, cm__si_small(buf, sizeof buf, value));
-    return cm__cell_si(ctx, value);
+    return cm__text_copy(ctx, cm__si(buf, sizeof buf, value));
 }
 
 static int32_t shown(const cm_validation *v)
@@ -85,7 +85,7 @@ static void rows(cm__ctx *ctx, const cm_validation *v, FILE *out)
     for (int32_t p = 0; p < n; p++)
         columns[fixed + p] = (cm__column){heading(v, p), counts ? "" : "error %", false};
     columns[fixed + n] = (cm__column){"90 %", NULL, false};
-    cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts, true); /* names are never cut */
+    cm__table table = cm__table_new(ctx, out, columns, fixed + n + !counts); /* names are never cut */
     for (int32_t i = 0; i < cm_validation_rows(v); i++) {
         const cm_validation_row *r = cm_validation_get_row(v, i);
         const char              *cells[FIXED_MAX + PREDICTORS_MAX + 1] = {
@@ -137,7 +137,7 @@ static const char *tau(cm__ctx *ctx, double value) { return isnan(value) ? "-" :
     cm__cell_count(ctx, (s)->n), percent(ctx, (s)->mape), percent(ctx, (s)->accuracy), percent(ctx, (s)->bias),        \
         percent(ctx, (s)->p90), percent(ctx, (s)->worst), share(ctx, (s)->inside, (s)->intervals)
 #define SUM_COLUMNS                                                                                                    \
-    {"rows", "1"}, {"error", "%"}, {"accuracy", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}, {"in 90 %", "1"}
+    {"rows", ""}, {"error", "%"}, {"accuracy", "%"}, {"bias", "%"}, {"p90", "%"}, {"worst", "%"}, {"in 90 %", ""}
 
 /* Predicted batch sizes are off by factors, so the median factor is more meaningful than a mean error. */
 static const char *factor(cm__ctx *ctx, const cm_validation_summary *s)
@@ -149,9 +149,9 @@ static const char *factor(cm__ctx *ctx, const cm_validation_summary *s)
 /* Errors of batch sizes by predictor, or those of Centimani by device. */
 static void sums_of_counts(cm__ctx *ctx, const cm_validation *v, bool by_device, FILE *out)
 {
-    const cm__column columns[] = {{by_device ? "device" : "predictor"}, {"rows", "1"}, {"equal", "1"},
-                                  {"within x2", "1"}, {"factor", "median"}, {"error", "%"}, {"bias", "%"}};
-    cm__table        table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    const cm__column columns[] = {{by_device ? "device" : "predictor"}, {"rows", ""}, {"equal", ""},
+                                  {"within x2", ""}, {"factor", "median"}, {"error", "%"}, {"bias", "%"}};
+    cm__table        table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     int32_t          n = by_device ? cm_validation_device_summaries(v) : shown(v);
     for (int32_t i = 0; i < n; i += by_device ? cm_validation_summaries(v) : 1) {
         const cm_validation_summary *s =
@@ -167,8 +167,8 @@ static void sums_of_counts(cm__ctx *ctx, const cm_validation *v, bool by_device,
 
 static void summaries(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
-    static const cm__column columns[] = {{"predictor"}, {"equal", "1"}, SUM_COLUMNS};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    static const cm__column columns[] = {{"predictor"}, {"equal", ""}, SUM_COLUMNS};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t p = 0; p < shown(v); p++) {
         const cm_validation_summary *s = cm_validation_get_summary(v, p);
         const char *cells[] = {s->predictor, cm__cell_count(ctx, s->equal), SUM_CELLS(ctx, s)};
@@ -180,11 +180,11 @@ static void summaries(cm__ctx *ctx, const cm_validation *v, FILE *out)
 
 static void decisions(cm__ctx *ctx, const cm_validation *v, FILE *out)
 {
-    static const cm__column columns[] = {{"predictor"}, {"choices", "1"}, {"best", "%"}, {"regret", "%"}, {"tau", "1"},
-                                         {"stated orders", "1"}, {"false oom", "1"}, {"missed oom", "1"}};
+    static const cm__column columns[] = {{"predictor"}, {"choices", ""}, {"best", "%"}, {"regret", "%"}, {"tau", ""},
+                                         {"stated orders", ""}, {"false oom", ""}, {"missed oom", ""}};
     const cm_validation_summary *own = cm_validation_get_summary(v, 0);
     if (!own->decisions && !own->pairs && !own->false_oom && !own->missed_oom) return;
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t p = 0; p < shown(v); p++) {
         const cm_validation_summary *s = cm_validation_get_summary(v, p);
         const char *cells[] = {s->predictor, cm__cell_count(ctx, s->decisions), percent(ctx, s->top1),
@@ -203,7 +203,7 @@ static void devices(cm__ctx *ctx, const cm_validation *v, FILE *out)
     static const cm__column columns[] = {{"device"}, SUM_COLUMNS};
     int32_t                 step = cm_validation_summaries(v);
     if (cm_validation_device_summaries(v) < 2 * step || !cm_validation_get_summary(v, 0)->n) return;
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < cm_validation_device_summaries(v); i += step) {
         const cm_validation_summary *s = cm_validation_device_summary(v, i);
         const char                  *cells[] = {s->device, SUM_CELLS(ctx, s)};
@@ -235,7 +235,7 @@ static void one_set(cm__ctx *ctx, const cm_validation *v, FILE *out)
     unpredicted(ctx, v, out);
     for (int32_t i = 0; i < cm_validation_notes(v); i++) {
         putc('\n', out);
-        cm__print_note(ctx, out, "", "note", 5, cm_validation_note(v, i));
+        cm__print_note(ctx, out, "", "note", 6, cm_validation_note(v, i));
     }
 }
 
@@ -275,10 +275,10 @@ static const char *baseline(cm__ctx *ctx, const cm_validation *v, int32_t p)
 
 static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    static const cm__column columns[] = {{"set"}, {"rows", "1"}, {"scored", "1"}, {"error", "%"}, {"accuracy", "%"},
-                                         {"roof", "%"}, {"util", "%"}, {"sim", "%"}, {"in 90 %", "1"},
-                                         {"best", "%"}, {"tau", "1"}, {"orders", "1"}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    static const cm__column columns[] = {{"set"}, {"rows", ""}, {"scored", ""}, {"error", "%"}, {"accuracy", "%"},
+                                         {"roof", "%"}, {"util", "%"}, {"sim", "%"}, {"in 90 %", ""},
+                                         {"best", "%"}, {"tau", ""}, {"orders", ""}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t i = 0; i < cm_scoreboard_sets(b); i++) {
         const cm_validation         *v = cm_scoreboard_set(b, i);
         const cm_validation_summary *s = cm_validation_get_summary(v, 0);
@@ -306,9 +306,9 @@ static void scoreboard(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 /* One line per device and set. */
 static void left_out(cm__ctx *ctx, const cm_scoreboard *b, FILE *out)
 {
-    static const cm__column columns[] = {{"device"}, {"set"}, {"rows", "1"}, {"error", "%"}, {"median", "%"},
-                                         {"bias", "%"}, {"p90", "%"}, {"in 90 %", "1"}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns, false);
+    static const cm__column columns[] = {{"device"}, {"set"}, {"rows", ""}, {"error", "%"}, {"median", "%"},
+                                         {"bias", "%"}, {"p90", "%"}, {"in 90 %", ""}};
+    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
     for (int32_t k = 0; k < cm_scoreboard_sets(b); k++) {
         const cm_validation *v = cm_scoreboard_set(b, k);
         for (int32_t i = 0; i < cm_validation_device_summaries(v); i += cm_validation_summaries(v)) {

@@ -17,7 +17,7 @@ void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
     fprintf(out, "# centimani %s, %s beside the prediction of %s on %s\n", CM_VERSION, cm__printable(ctx, r->path),
             cm__printable(ctx, r->predicted->asked.graph.model), cm_device_get_info(r->predicted->device)->name);
     fprintf(out, "# predicted: batch %lld%s, %s, %s, %s\n\n", (long long)p->batch, cm__seq_text(ctx, step),
-            cm_precision_name(cm_graph_precision(step)), cm_optimizer_name(cm_graph_optimizer(step)),
+            cm__precision_text(ctx, step), cm_optimizer_name(cm_graph_optimizer(step)),
             cm_runtime_name(p->runtime));
     fprintf(out, "measured     %s per step now, %s in the median of %d logged times\n", seconds(ctx, r->log.recent_s),
             seconds(ctx, r->log.median_s), r->log.rows);
@@ -30,4 +30,5 @@ void cm__watch_text(cm__ctx *ctx, const cm__watch_report *r, FILE *out)
                 left < 1 ? "done" : cm__format(ctx, "%s left at the measured speed", cm__duration_text(ctx, left)));
     } else fprintf(out, "progress     %.0f steps; the log does not say how many there will be\n", r->log.done);
     cm__print_note(ctx, out, "", "verdict", 13, r->verdict);
+    cm__print_gates(ctx, out, 13, &r->gates);
 }

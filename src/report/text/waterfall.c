@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "report/sheet.h"
 #include "report/text/predict_parts.h"
 
-#define BAR 52
-#define LABEL 22
+#define BAR_MOST 52
+#define BAR_LEAST 8
+#define LABEL_LEAST 12
+#define FIGURES 21 /* characters of a line besides its label and its bar */
 #define OPERATORS 3 /* bars per phase; the other operators are one bar */
 #define SHOWN 0.005 /* fraction of the step below which an operator gets no bar */
 #define HELP 5
@@ -89,20 +92,21 @@ typedef struct drawing {
     cm__ctx *ctx;
     FILE    *out;
     double   whole_s;
+    int      label, bar; /* characters */
 } drawing;
 
 /* One bar over [from_s, from_s + time_s], at least one character wide. */
 static void draw(const drawing *d, const char *label, char mark, double from_s, double time_s)
 {
-    char bar[BAR + 1];
-    int  first = (int)lround(BAR * fmin(from_s / d->whole_s, 1));
-    int  end = (int)lround(BAR * fmin((from_s + time_s) / d->whole_s, 1));
-    if (end == first && end < BAR) end++;
+    char bar[BAR_MOST + 1];
+    int  first = (int)lround(d->bar * fmin(from_s / d->whole_s, 1));
+    int  end = (int)lround(d->bar * fmin((from_s + time_s) / d->whole_s, 1));
+    if (end == first && end < d->bar) end++;
     if (end == first) first--;
-    memset(bar, ' ', BAR);
+    memset(bar, ' ', (size_t)d->bar);
     memset(bar + first, mark, (size_t)(end - first));
-    bar[BAR] = 0;
-    fprintf(d->out, "%-*.*s|%s|%9s %6.1f %%\n", LABEL, LABEL, label, bar, cm__seconds(d->ctx, time_s),
+    bar[d->bar] = 0;
+    fprintf(d->out, "%-*s|%s|%9s %6.1f %%\n", d->label, label, bar, cm__seconds(d->ctx, time_s),
             100 * time_s / d->whole_s);
 }
 
@@ -126,14 +130,25 @@ static void draw_phase(const drawing *d, const cm__call_sums *all, int phase, do
     if (rest && drawn && left >= SHOWN * d->whole_s) draw(d, cm__format(d->ctx, "  %d more", rest), '=', at, left);
 }
 
+/* The names decide the width of the labels; the bars take the rest of the line. */
+static drawing drawing_of(cm__ctx *ctx, const cm__call_sums *all, double whole_s, FILE *out)
+{
+    size_t label = LABEL_LEAST, page = cm__sheet_width();
+    for (int32_t i = 0; i < all->count; i++)
+        if (all->items[i].time_s >= SHOWN * whole_s && strlen(all->items[i].name) + 3 > label)
+            label = strlen(all->items[i].name) + 3;
+    size_t bar = page > label + FIGURES ? page - label - FIGURES : 0;
+    return (drawing){ctx, out, whole_s, (int)label, bar < BAR_LEAST ? BAR_LEAST : bar > BAR_MOST ? BAR_MOST : (int)bar};
+}
+
 void cm__predict_waterfall(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    const drawing             d = {ctx, out, fmax(i->step_time_s, 1e-30)};
     const cm__call_sums       all = cm__sum_calls(ctx, r, true);
+    const drawing             d = drawing_of(ctx, &all, fmax(i->step_time_s, 1e-30), out);
     double                    at = i->loading.dataset && !i->loading.workers ? i->load_s : 0;
     const char               *end = cm__seconds(ctx, i->step_time_s);
-    fprintf(out, "%*s0%*s\n", LABEL + 1, "", BAR - 1, end);
+    fprintf(out, "%*s0%*s\n", d.label + 1, "", d.bar - 1, end);
     if (i->loading.dataset) draw(&d, "loading", '-', 0, i->load_s);
     if (i->host_time_s > 0) draw(&d, "host", '-', at, i->host_time_s);
     for (int p = 0; p < CM_PHASES; p++) {

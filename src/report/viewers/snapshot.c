@@ -8,7 +8,7 @@
 #define ROUND 512.0        /* PyTorch's allocator rounds sizes up to this */
 #define FIRST (1ULL << 40) /* address of the first block */
 
-/* Pickle protocol 2, as far as it is needed: dicts, lists, texts and integers. */
+/* Pickle protocol 2, the part that is needed: dicts, lists, texts and integers. */
 static void text(FILE *out, const char *value)
 {
     uint32_t n = (uint32_t)strlen(value);
@@ -88,7 +88,7 @@ static const char *role_of(const cm_graph *g, const cm_stored *piece)
     return cm_role_name(gradient ? CM_ROLE_PARAMETER_GRADIENT : cm_tensor_role(cm_graph_tensor(g, piece->tensor)));
 }
 
-/* What the runtime stores, and what each node needs while it runs; each at an address of its own. */
+/* Tensors that the runtime stores, and workspaces of nodes while they run; each at an address of its own. */
 static int32_t blocks_of(cm__ctx *ctx, const cm__predict_report *r, block **blocks)
 {
     const cm_footprint *f = cm_step_footprint(r->step);
@@ -126,7 +126,7 @@ static uint64_t peak_of(cm__ctx *ctx, const block *blocks, int32_t count, int32_
     return (uint64_t)most;
 }
 
-/* Libraries' permanent workspaces and remainders of blocks are no pieces. One block for the whole step stands for them,
+/* Libraries' permanent workspaces and remainders of blocks are no pieces. One block for the whole step represents them,
    so that the peak is the predicted one. */
 static int32_t add_workspace(cm__ctx *ctx, const cm__predict_report *r, block *blocks, int32_t count)
 {

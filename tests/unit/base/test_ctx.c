@@ -50,7 +50,7 @@ static void growing_keeps_what_was_there(void **state)
     cm__ctx_free(ctx);
 }
 
-/* The same with a first capacity of 3: growth copies, and only doubles what is there. */
+/* The same with a first capacity of 3: growth copies, and only doubles the size. */
 static void a_large_array_grows(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ TEST(collectives_have_bytes_and_ranks)
     assert_int_equal(b->cases[0].collective, CM_ALL_GATHER);
 }
 
-/* No name stands for two probes or collectives, and each probe has a unit. */
+/* No name means two probes or collectives, and each probe has a unit. */
 TEST(names_are_different)
 {
     for (int i = 0; i < CM_PROBES; i++) {

@@ -98,7 +98,7 @@ TEST(a_built_in_device_is_the_base)
     assert_null(at("name"));
 }
 
-/* Autocast goes with 16-bit types; fp64 is no precision of training. */
+/* Autocast needs 16-bit types; fp64 is no precision of training. */
 TEST(precisions_of_its_types)
 {
     b->device.rates[2].dtype = "fp64";

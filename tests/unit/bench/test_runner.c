@@ -48,15 +48,15 @@ TEST(what_was_measured_before_stays)
 
 /* ---- budget ------------------------------------------------------------------------------------------------------ */
 
-/* Ten seconds, less 3 % and 1.5 s: a case may take a quarter of 8.2 s. The first call of its kind is assumed to run at
-   0.5 % of 4e12 FLOP/s, four times: a product of 2048 is 1.718e10 FLOP and ten times 5.03e7 B, 3.5 s. */
+/* Ten seconds, less 3 % and 1.5 s: the first of two cases may take a half of 8.2 s. The first call of its kind is
+   assumed to run at 0.5 % of 4e12 FLOP/s, four times: a product of 4096 is 1.374e11 FLOP and ten times 2.01e8 B. */
 TEST(a_case_that_would_take_too_long)
 {
     b->options.budget_s = 10;
-    add(GEMM(2048));
-    add(GEMM(64));
+    add(GEMM(4096));
+    add("gemm bwd_weight nn fp32 1,64,64,64");
     cm__bench_measure(b);
-    assert_string_equal(b->results[0].skipped, "no time left: it would take about 3.5 s");
+    assert_string_equal(b->results[0].skipped, "no time left: it may take 27.9 s, if it runs at 0.5 % of the peak");
     assert_true(isnan(b->results[0].time_s) && b->results[1].time_s > 0);
     assert_int_equal(b->unmeasured, 1);
 }
@@ -70,6 +70,27 @@ TEST(estimates_learn)
     cm__bench_measure(b);
     assert_true(b->results[1].time_s > 0);
     assert_int_equal(b->unmeasured, 0);
+}
+
+/* The guess would refuse this product. The smaller one of its kind is measured first, although it comes later. */
+TEST(a_small_call_shows_the_speed)
+{
+    b->options.budget_s = 10;
+    add(GEMM(4096));
+    add(GEMM(64));
+    cm__bench_measure(b);
+    for (int i = 0; i < 2; i++) assert_true(b->results[i].time_s > 0 && !b->results[i].skipped);
+    near(b->results[0].time_s, 1e-6 + 2 * 4096. * 4096 * 4096 / 1e12);
+    assert_int_equal(b->unmeasured, 0);
+}
+
+/* 3.5 s by the guess, more than a quarter of 8.2 s: nothing else needs the time. */
+TEST(the_last_case_may_take_all_that_is_left)
+{
+    b->options.budget_s = 10;
+    add(GEMM(2048));
+    cm__bench_measure(b);
+    assert_true(b->results[0].time_s > 0);
 }
 
 TEST(a_budget_that_is_spent)
@@ -222,6 +243,8 @@ int main(void)
         cmocka_unit_test(wrong_results_have_no_time),
         cmocka_unit_test(what_was_measured_before_stays),
         cmocka_unit_test(a_case_that_would_take_too_long),
+        cmocka_unit_test(a_small_call_shows_the_speed),
+        cmocka_unit_test(the_last_case_may_take_all_that_is_left),
         cmocka_unit_test(estimates_learn),
         cmocka_unit_test(a_budget_that_is_spent),
         cmocka_unit_test(progress_before_each_case_and_at_the_end),

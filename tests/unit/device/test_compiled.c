@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include "device/compiled.h"
 
-/* The writer of tools/, so that every member is compared as it is written. */
+/* The writer of tools/, so that every member is compared in its written form. */
 #include "../../../tools/precompute_devices.c"
 
 noreturn void stop(const char *reason)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_edges.c - regression tests of src/graph: near matches and odd shapes that were once misread. */
 #include "graph_builder.h"
-#include "graph/train.h"
+#include "graph/training/train.h"
 
 static void fuse(int32_t y, cm_fuse what)
 {

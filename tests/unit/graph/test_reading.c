@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reading.c - what the public interface says of a graph that was built by hand. */
+/* test_reading.c - the public interface on a graph that was built by hand. */
 #include "graph_builder.h"
 
 /* y = relu(x w^T + b): x has B rows of 3, w is 5 x 3. */

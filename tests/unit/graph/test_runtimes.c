@@ -57,10 +57,10 @@ static void graphs_are_a_mode(void **state)
 static void megatron_core_is_a_release(void **state)
 {
     (void)state;
-    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 0));
-    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 2024));
-    assert_false(cm__is_megatron_core(CM_RUNTIME_MEGATRON, 2023));
-    assert_false(cm__is_megatron_core(CM_RUNTIME_TORCH_EAGER, 0));
+    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, cm__software_of_year(0)));
+    assert_true(cm__is_megatron_core(CM_RUNTIME_MEGATRON, cm__software_of_year(2024)));
+    assert_false(cm__is_megatron_core(CM_RUNTIME_MEGATRON, cm__software_of_year(2023)));
+    assert_false(cm__is_megatron_core(CM_RUNTIME_TORCH_EAGER, cm__software_of_year(0)));
 }
 
 static void pytorch_includes_its_modes_and_vendors_stacks(void **state)

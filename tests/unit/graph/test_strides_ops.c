@@ -98,8 +98,8 @@ TEST(compiled_convolutions_read_what_eager_ones_do)
     LIES(s, y, 80, 1, 20, 5);
 }
 
-/* What backward reads, the compiled forward pass returns to autograd, with the strides of eager PyTorch: a softmax of
-   columns lies in rows. What forward alone reads keeps the order of generated code. */
+/* Tensors that backward reads, the compiled forward pass returns to autograd, with the strides of eager PyTorch: a
+   softmax of columns lies in rows. What forward alone reads keeps the order of generated code. */
 TEST(compiled_code_stores_what_eager_code_would)
 {
     int32_t columns = OP(TRANSPOSE, IN(op(CM_OP_TANH, IN(input("9,5")))), INTS(PERM, 1, 0));
@@ -116,7 +116,7 @@ TEST(compiled_code_stores_what_eager_code_would)
     LIES(s, passed, 1, 5);
 }
 
-/* A scalar and one number per channel leave an image as it is. */
+/* A scalar and one number per channel do not change an image's layout. */
 TEST(images_stay_images)
 {
     int32_t x = image(), scale = weight("s", "6,1,1");

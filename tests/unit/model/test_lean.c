@@ -48,10 +48,12 @@ static void test_verdict(void **state)
     cm_memory_use one = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 1), open = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 3);
     cm_memory_use plain = use_of(LAYERS, CM_LOSS_KERNEL_PLAIN, 3), fused = use_of(LAYERS, CM_LOSS_KERNEL_FUSED, 3);
     cm_memory_use many = use_of(LAYERS, CM_LOSS_KERNEL_AUTO, 64);
-    assert_true(one.fits && one.sure && one.least_bytes == one.peak_bytes);
+    assert_true(one.fits && one.sure && one.n_alternatives == 0);
     assert_true(open.fits && !open.sure && open.shortfall_bytes == 0);
     assert_true(!plain.fits && plain.sure && fused.fits && fused.sure);
-    assert_true(open.peak_bytes == plain.peak_bytes && open.least_bytes == fused.peak_bytes);
+    assert_true(open.peak_bytes == plain.peak_bytes && open.alternatives[1].peak_bytes == fused.peak_bytes);
+    assert_true(cm_alternative_chance(&open, 0).probability == cm_memory_chance(&plain).probability);
+    assert_true(cm_alternative_chance(&open, 1).probability == cm_memory_chance(&fused).probability);
     assert_true(!many.fits && many.sure && many.shortfall_bytes > 0);
 }
 
@@ -92,11 +94,11 @@ static void test_adapters(void **state)
     assert_true(wide_use.fits && wide_use.peak_bytes > narrow_use.peak_bytes);
     o.train.loss_kernel = CM_LOSS_KERNEL_AUTO;
     cm_memory_use open = tuned(o, 4);
-    assert_true(open.fits && !open.sure && open.least_bytes == wide_use.peak_bytes);
+    assert_true(open.fits && !open.sure && open.alternatives[1].peak_bytes == wide_use.peak_bytes);
     o.train.tuning.quantize = CM_QUANTIZE_NF4; /* adapters of 16 bits */
     cm_memory_use quantized = tuned(o, 4);
     o.train.loss_kernel = CM_LOSS_KERNEL_CHUNKED;
-    assert_true(quantized.fits && !quantized.sure && quantized.least_bytes == tuned(o, 4).peak_bytes);
+    assert_true(quantized.fits && !quantized.sure && quantized.alternatives[1].peak_bytes == tuned(o, 4).peak_bytes);
 }
 
 /* The chosen batch size surely fits, although larger ones may. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lookups.c - random look-ups per second, by the formulas of docs/lookups.md. */
+/* test_lookups.c - random look-ups per second, by the formulas of docs/dev/lookups.md. */
 #include <math.h>
 #include <string.h>
 #include "time_device.h"
@@ -55,7 +55,7 @@ static void visited(void **state)
        rate_of("nvidia-a100-40g", (cm_lookup_options){55.7, 355, 11303, 64, .longest = 321}).lookups_s);
 }
 
-/* What 108 multiprocessors of an A100 at 1.41 GHz do in a second. */
+/* Cycles per second of 108 multiprocessors of an A100 at 1.41 GHz. */
 #define CYCLES (108 * 1.41e9)
 
 /* Two points of a nuclide touch 2.25 sectors of 32 bytes; of the 13.3 levels of a search, those beyond 2,048 places take
@@ -115,7 +115,7 @@ static void the_longest_decides(void **state)
     assert_int_equal(status_of("nvidia-a100-40g", o), CM_ERR_ARGUMENT);
 }
 
-/* Measured on an H200 (docs/results/lookups.tsv, docs/results/cuda.md): look-ups/s of one nuclide in tables of 1 MiB and
+/* Measured on an H200 (evidence/kernels.tar.xz: lookups.tsv): look-ups/s of one nuclide in tables of 1 MiB and
    1 GiB, and of XSBench's large reactor. */
 static void measured(void **state)
 {

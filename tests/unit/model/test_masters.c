@@ -27,7 +27,9 @@ static int end(void **state)
 
 static cm_step *step_of(cm_precision precision, int zero, cm_tuning tuning)
 {
-    cm_step_options o = {.train = {.precision = precision, .tuning = tuning, .loss_kernel = CM_LOSS_KERNEL_PLAIN},
+    cm_step_options o = {.train = {.precision = precision, .tuning = tuning, .loss_kernel = CM_LOSS_KERNEL_PLAIN,
+                                   .mixed_precision = precision == CM_PRECISION_AMP_BF16 ? CM_MIXED_PRECISION_FSDP
+                                                                                         : CM_MIXED_PRECISION_AUTO},
                          .plan = {.devices = 2, .dp = 2, .tp = 1, .pp = 1, .zero = zero}};
     cm_step        *step;
     assert_int_equal(cm_step_new(LAYERS, device, &o, &step, NULL), CM_OK);
@@ -63,15 +65,13 @@ static void test_asked_again(void **state)
     cm_memory_use small = use_of(CM_PRECISION_BF16, 3, (cm_tuning){0}, 1);
     cm_memory_use narrow = use_of(CM_PRECISION_BF16, 3, (cm_tuning){0}, full);
     cm_memory_use wide = use_of(CM_PRECISION_AMP_BF16, 3, (cm_tuning){0}, full);
-    assert_true(small.fits && small.sure && small.most_bytes == 0);
+    assert_true(small.fits && small.sure && small.n_alternatives == 0);
     assert_true(!wide.fits && wide.peak_bytes > narrow.peak_bytes);
-    assert_true(narrow.most_bytes == wide.peak_bytes && !narrow.sure);
-    assert_true(narrow.fits == (cm_memory_chance(&narrow, 2).probability >= 0.5));
-    assert_true(narrow.fits == !(narrow.shortfall_bytes > 0));
-    cm_memory_use alone = narrow;
-    alone.most_bytes = alone.shortfall_bytes = 0;
-    alone.sure = true;
-    assert_true(cm_memory_chance(&narrow, 2).probability < cm_memory_chance(&alone, 2).probability);
+    assert_true(narrow.n_alternatives == 2 && narrow.alternatives[1].peak_bytes == wide.peak_bytes);
+    assert_true(!narrow.fits && !narrow.sure && narrow.shortfall_bytes == wide.shortfall_bytes);
+    assert_true(cm_alternative_chance(&narrow, 1).probability == cm_memory_chance(&wide).probability);
+    assert_true(cm_memory_chance(&narrow).probability == cm_alternative_chance(&narrow, 0).probability);
+    assert_int_equal(cm_memory_chance(&narrow).verdict, CM_UNSURE);
 }
 
 /* Replicas that share states alone have the weights that were asked for, and adapters are another question. */
@@ -79,9 +79,9 @@ static void test_not_asked(void **state)
 {
     (void)state;
     int64_t full = nearly_full();
-    assert_true(use_of(CM_PRECISION_AMP_BF16, 3, (cm_tuning){0}, full).most_bytes == 0);
-    assert_true(use_of(CM_PRECISION_BF16, 3, (cm_tuning){.rank = 8}, full).most_bytes == 0);
-    assert_true(use_of(CM_PRECISION_BF16, 1, (cm_tuning){0}, full).most_bytes == 0);
+    assert_true(use_of(CM_PRECISION_AMP_BF16, 3, (cm_tuning){0}, full).n_alternatives == 0);
+    assert_true(use_of(CM_PRECISION_BF16, 3, (cm_tuning){.rank = 8}, full).n_alternatives == 0);
+    assert_true(use_of(CM_PRECISION_BF16, 1, (cm_tuning){0}, full).n_alternatives == 0);
 }
 
 int main(void)

@@ -103,7 +103,8 @@ static void nonsense_is_refused(void **unused)
     cm_graph_free(step);
 }
 
-/* What is surely slower is slower, what is clearly slower is found, and timing only some calls changes nothing. */
+/* Batch sizes that are surely slower are slower, clearly slower ones are found, and timing only some calls changes
+   nothing. */
 static void slower_batches_are_known(const char *device_id, const char *model)
 {
     static const double parts[] = {0.5, 0.9, 0.999, 1.001, 1.2, 2, 1e9};

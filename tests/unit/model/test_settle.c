@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_settle.c - open options get a value, settled options stay, and settling twice changes nothing. */
+#include "graph/releases.h"
 #include "time_device.h"
 
 static cm_step_options settled(const cm_device *d, cm_step_options o)
@@ -71,15 +72,16 @@ static void test_sharding(void **state)
     assert_false(megatron.train.traced_backward);
     assert_true(settled(d, (cm_step_options){.runtime = CM_RUNTIME_COMPILE_GRAPHS}).train.traced_backward);
     assert_false(settled(d, (cm_step_options){.runtime = CM_RUNTIME_TORCH_EAGER}).train.traced_backward);
-    assert_false(settled(d, (cm_step_options){.train = {.software = 2024}}).train.whole_layers);
-    assert_true(settled(d, (cm_step_options){.train = {.software = 2023}}).train.whole_layers);
+    assert_false(settled(d, (cm_step_options){.train = {.software = cm__software_of_year(2024)}}).train.whole_layers);
+    assert_true(settled(d, (cm_step_options){.train = {.software = cm__software_of_year(2023)}}).train.whole_layers);
     assert_true(settled(d, (cm_step_options){.train = {.whole_layers = true}}).train.whole_layers);
     megatron.train.loss_kernel = CM_LOSS_KERNEL_FUSED;
     assert_int_equal(cm_step_settle(NULL, d, &megatron, NULL), CM_ERR_UNSUPPORTED);
     cm_device_free(d);
 }
 
-/* PEFT makes adapters beside 16-bit weights fp32, unless it is older, told otherwise, or the weights are quantised. */
+/* PEFT makes adapters beside 16-bit weights fp32, unless it is older, the user sets otherwise, or the weights are
+   quantised. */
 static void test_adapters(void **state)
 {
     static const struct {
@@ -102,7 +104,7 @@ static void test_adapters(void **state)
     assert_int_equal(cm_device_load("nvidia-h200", &d, NULL), CM_OK);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cm_train_options train = {.precision = cases[i].precision, .tuning = cases[i].tuning,
-                                  .software = cases[i].software};
+                                  .software = cm__software_of_year(cases[i].software)};
         cm_step_options  o = settled(d, (cm_step_options){.train = train, .runtime = CM_RUNTIME_TORCH_EAGER});
         assert_int_equal(o.train.tuning.wide, cases[i].wide);
     }
@@ -187,7 +189,7 @@ static void test_refused(void **state)
     cm_step_options many = {.steps_per_call = 8}; /* calls of whole graphs */
     assert_int_equal(status_of(gpu, many), CM_ERR_UNSUPPORTED);
     assert_int_equal(status_of(wafer, many), CM_OK);
-    cm_step_options old = {.train.software = 2022}; /* says what PyTorch did, and nothing about a wafer */
+    cm_step_options old = {.train.software = cm__software_of_year(2022)}; /* says what PyTorch did, and nothing about a wafer */
     assert_int_equal(status_of(wafer, old), CM_OK);
     cm_device_free(gpu);
     cm_device_free(wafer);

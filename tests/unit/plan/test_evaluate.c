@@ -121,8 +121,8 @@ static cm__best merged(bool tight, double slow_peak)
     return best;
 }
 
-/* Of plans with the same sizes, a slower one stays in the list only if it needs less memory than a faster one that may
-   not fit. Otherwise a plan that turns out not to fit would hide all of its sizes. */
+/* Among plans with the same sizes, a slower one stays in the list only if it needs less memory than a faster one that
+   may not fit. Otherwise a plan that turns out not to fit would hide all of its sizes. */
 static void same_sizes(void **state)
 {
     (void)state;

@@ -82,8 +82,61 @@ static void products(void **state)
     cm_device_free(d);
 }
 
+typedef struct most {
+    int32_t cp;
+    int64_t micro_batch;
+} most;
+
+static void note_most(void *user, const cm_plan *plan)
+{
+    most *seen = user;
+    if (plan->cp > seen->cp) seen->cp = plan->cp;
+    if (plan->micro_batch > seen->micro_batch) seen->micro_batch = plan->micro_batch;
+}
+
+static most most_of(cm__model *m, int64_t tokens, int64_t global_batch)
+{
+    most seen = {0};
+    m->tokens = tokens;
+    cm__space(m, 8, global_batch, note_most, &seen);
+    return seen;
+}
+
+/* docs/plans.md: context parallelism halves sequences while a device has 32,768 tokens or more, and a micro-batch of
+   several samples has at most 16,384 tokens, or 1,024 samples that are no sequences. */
+static void usual_plans_have_limits(void **state)
+{
+    static const struct {
+        int64_t tokens;
+        int32_t cp;
+    } lengths[] = {{128, 1}, {32766, 1}, {32768, 2}, {65532, 2}, {65536, 4}, {131068, 4}, {131072, 8}};
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm_graph  *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm__model *m = cm__model_new(ctx, step, d, f, CM_RUNTIME_MEGATRON);
+    m->usual = true;
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        assert_int_equal(most_of(m, lengths[i].tokens, 8).cp, lengths[i].cp);
+    assert_int_equal(most_of(m, 4096, 4096).micro_batch, 4);
+    assert_int_equal(most_of(m, 16384, 4096).micro_batch, 1);
+    assert_int_equal(most_of(m, 32768, 4096).micro_batch, 1);
+    assert_int_equal(most_of(m, 1, 1 << 14).micro_batch, 1024);
+    m->usual = false;
+    assert_int_equal(most_of(m, 4, 8).cp, 2); /* every device has two tokens at least */
+    assert_int_equal(most_of(m, 16, 8).cp, 8);
+    assert_int_equal(most_of(m, 16, 8).micro_batch, 8);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_graphs), cmocka_unit_test(products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_graphs), cmocka_unit_test(products),
+                                       cmocka_unit_test(usual_plans_have_limits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

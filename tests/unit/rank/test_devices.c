@@ -74,7 +74,7 @@ TEST(inference_has_its_own_devices)
     assert_non_null(device_named("groq-groqchip"));
 }
 
-/* What the user's conditions leave out is counted. */
+/* Devices that the user's conditions leave out are counted. */
 TEST(of_one_vendor)
 {
     r->options.vendor = "nvid";

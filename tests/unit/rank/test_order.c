@@ -104,6 +104,10 @@ static void test_limits(void **state)
     assert_int_equal(state_of((cm_rank_options){.max_hours = 11}, d, "takes 12.0 h, more than 11"), CM_RANK_OVER);
     assert_int_equal(state_of((cm_rank_options){.max_usd = 150}, d, ""), CM_RANK_PLACED);
     assert_int_equal(state_of((cm_rank_options){.max_usd = 149}, d, "costs 150 USD, more than 149"), CM_RANK_OVER);
+    d.entry.prediction = (cm_prediction_info){.batch = 8, .devices = 1, .step_time_s = 1, .interval_s = {0.5, 2}};
+    assert_int_equal(state_of((cm_rank_options){0}, d, ""), CM_RANK_PLACED);
+    d.entry.prediction.interval_s[1] = 2.001;
+    assert_int_equal(state_of((cm_rank_options){0}, d, "4.00 to 16.0 samples/s"), CM_RANK_UNCERTAIN); /* 8 in half a second */
     d.entry.value = NAN;
     assert_int_equal(state_of((cm_rank_options){.objective = CM_OBJECTIVE_ENERGY}, d, "its power is unknown"),
                      CM_RANK_NO_VALUE);
@@ -111,7 +115,7 @@ static void test_limits(void **state)
     assert_int_equal(state_of((cm_rank_options){0}, d, "predicts no time"), CM_RANK_NO_VALUE);
     d.entry.fits = false;
     d.entry.state = CM_RANK_NO_FIT;
-    assert_int_equal(state_of((cm_rank_options){0}, d, NULL), CM_RANK_NO_FIT); /* stays as it is */
+    assert_int_equal(state_of((cm_rank_options){0}, d, NULL), CM_RANK_NO_FIT); /* does not change */
 }
 
 int main(void)

@@ -47,15 +47,19 @@ static void doubt_about_memory(void **state)
 {
     (void)state;
     cm__ctx      *ctx = cm__ctx_new(NULL);
-    cm_memory_use use = {.fits = true, .sure = true, .peak_bytes = 3.0 * (1 << 30), .least_bytes = 1.0 * (1 << 30)};
+    cm_memory_use use = {.fits = true, .sure = true, .peak_bytes = 3.0 * (1 << 30)};
     assert_null(cm__unsure(ctx, &use));
-    use.sure = false;
-    assert_non_null(strstr(cm__unsure(ctx, &use), "3.00 GiB with PyTorch's plain cross-entropy and 1.00 GiB with"));
-    use.fits = false;
+    use.n_alternatives = 2;
+    use.alternatives[0] = (cm_alternative){"plain loss", CM_OPEN_LOSS, 3.0 * (1 << 30), 3};
+    use.alternatives[1] = (cm_alternative){"fused loss", CM_OPEN_LOSS, 1.0 * (1 << 30), 0.25};
+    const char *text = cm__unsure(ctx, &use);
+    assert_non_null(strstr(text, "plain loss: no, 0 % (peak 3.00 GiB); fused loss: yes, 100 % (peak 1.00 GiB)"));
+    assert_non_null(strstr(text, "--loss-kernel"));
+    use.alternatives[1].fullness = 2.5; /* all agree */
     assert_null(cm__unsure(ctx, &use));
-    assert_string_equal(cm__fits_word(true, true), "yes");
-    assert_string_equal(cm__fits_word(true, false), "unsure");
-    assert_string_equal(cm__fits_word(false, true), "no");
+    assert_string_equal(cm__fits_word(&(cm_chance){.verdict = CM_FITS}), "yes");
+    assert_string_equal(cm__fits_word(&(cm_chance){.verdict = CM_UNSURE}), "unsure");
+    assert_string_equal(cm__fits_word(&(cm_chance){.verdict = CM_DOES_NOT_FIT}), "no");
     cm__ctx_free(ctx);
 }
 

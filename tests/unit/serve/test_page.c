@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_page.c - which ranking the page's address asks for, and how its answer stands in the document. */
+/* test_page.c - which ranking the page's address asks for, and how its answer is written into the document. */
 #include "serve_case.h"
 
 /* The whole document for an address, read in small parts. */

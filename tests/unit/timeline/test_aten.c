@@ -7,7 +7,7 @@
 #define BF "\"c10::BFloat16\""
 #define FP "\"float\""
 
-/* The expected calls follow from docs/profiles.md. Two calls are separated by " | ". */
+/* The expected calls follow from docs/devices.md. Two calls are separated by " | ". */
 static const struct {
     const char *op, *args, *calls;
 } cases[] = {

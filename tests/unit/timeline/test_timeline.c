@@ -124,7 +124,7 @@ static void   rewind_text(void *user)
     s->rewinds++;
 }
 
-/* Of a large trace only the first steps are stored, with all of their kernels. */
+/* From a large trace only the first steps are stored, with all of their kernels. */
 static void large(void **state)
 {
     (void)state;

@@ -50,7 +50,7 @@ TEST(loss_and_metrics_of_a_row)
     REASON_HAS(case_of(ROW ", 'loss_kernel': 'melted'}"), "melted");
 }
 
-/* What the set says holds for all rows that do not say otherwise. */
+/* Members of the set apply to all rows that do not have their own. */
 TEST(options_of_a_set)
 {
     json_object_set(set, "precision", json_of("'fp16'"));
@@ -87,7 +87,7 @@ TEST(each_is_made_once)
     assert_ptr_not_equal(a->step, c->step);
 }
 
-/* Members of another run replace those of the row; a text replaces the device. The row stays as it is. */
+/* Members of another run replace those of the row; a text replaces the device. The row does not change. */
 TEST(another_run)
 {
     const json_t *row = json_of(ROW ", 'batch': 4}");

@@ -129,7 +129,7 @@ TEST(the_other_run_must_exist)
 #define RUNS(metric, faster, slower, more)                                                                             \
     "{" ROW ", 'batch': 1, '" metric "': {'faster': [" faster "], 'slower': [" slower "]" more "}}"
 
-/* Pairs that come out as stated; a tie does not. */
+/* Pairs in the stated order; a tie does not. */
 TEST(orders)
 {
     assert_true(answer(RUNS("order", "{'batch': 8}", "{'batch': 4}, {'batch': 16}", ""), by_batch).value == 1);

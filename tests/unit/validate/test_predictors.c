@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_predictors.c - predictors of batch sizes and memory, compared with what they stand for. */
+/* test_predictors.c - predictors of batch sizes and memory, compared with their definitions. */
 #include "validate_case.h"
 
 #define ROW "{'model': 'gpt:layers=2,hidden=64,heads=2,seq=32,vocab=100', 'device': 'nvidia-h200', 'batch': 16"

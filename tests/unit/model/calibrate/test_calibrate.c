@@ -127,8 +127,8 @@ static void nothing_changes_where_nothing_is_wrong(void **state)
     cm_calibration_free(c);
 }
 
-/* The engines of this machine take turns, so two steps do not tell slow products from other slow operators: the factor of
-   products is found within 8 %, the times of the steps within 2 %. */
+/* The engines of this machine take turns, so two steps do not distinguish slow products from other slow operators:
+   the factor of products is found within 8 %, the times of the steps within 2 %. */
 static void styles_are_calibrated_too(void **state)
 {
     (void)state;

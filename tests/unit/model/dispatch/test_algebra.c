@@ -51,7 +51,7 @@ static void distances(void **state)
     MAKES(CAPTURE("[[1,0],5,3]", "[3]", "5", TENSOR("[[1,0],6,3]", "fp32", "input") "," X("[[1,0],5,6]"),
                   STEP("aten::_cdist_forward", "[2,4]", "[5]", "\"p\":2.0,\"compute_mode\":2")),
           FP32, 2, "reduce forward cdist fp32 60,3,1", "reduce forward cdist_grad fp32 60,3,1");
-    /* between all samples: by a product of points with two columns more, unless PyTorch is told not to */
+    /* between all samples: by a product of points with two columns more, unless PyTorch is set not to */
     MAKES(CAPTURE("[[1,0],3]", "[3]", "5", TENSOR("[[1,0],3]", "fp32", "input") "," X("[[1,0],[1,0]]"),
                   STEP("aten::_cdist_forward", "[2,4]", "[5]", "\"p\":2.0")),
           FP32, 40, "gemm forward nt fp32 1,40,40,5", "elementwise forward sqrt fp32 1,1600");

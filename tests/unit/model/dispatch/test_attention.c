@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attention.c - when attention is fused, and the scores that it stores otherwise. */
+#include "graph/releases.h"
 #include "plan_case.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/dispatch.h"
@@ -36,7 +37,7 @@ static void scores(void **state)
     cm_device_free(d);
 }
 
-/* PyTorch fuses attention unless it is told not to. Megatron-LM fuses it with fp8 units, or with bf16 units for more
+/* PyTorch fuses attention by default. Megatron-LM fuses it with fp8 units, or with bf16 units for more
    than 4,096 keys, and never in 32 bits. */
 static void choice(void **state)
 {
@@ -54,9 +55,9 @@ static void choice(void **state)
     assert_false(cm__attention_math(near, h100, CM_RUNTIME_MEGATRON));
     far->precision = CM_PRECISION_FP32;
     assert_true(cm__attention_math(far, h100, CM_RUNTIME_MEGATRON));
-    far->attention = CM_ATTENTION_FLASH; /* the user's choice counts before all */
+    far->asked.attention = CM_ATTENTION_FLASH; /* the user's choice counts before all */
     assert_false(cm__attention_math(far, v100, CM_RUNTIME_MEGATRON));
-    near->attention = CM_ATTENTION_MATH;
+    near->asked.attention = CM_ATTENTION_MATH;
     assert_true(cm__attention_math(near, h100, CM_RUNTIME_TORCH_EAGER));
     cm_graph_free(near);
     cm_graph_free(far);
@@ -81,16 +82,16 @@ static void age(void **state)
     cm_graph  *g = step_of("gpt:layers=1,hidden=64,heads=2,seq=2048,vocab=64", CM_RECOMPUTE_NONE);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        g->software = cases[i].software;
+        g->asked.software = cm__software_of_year(cases[i].software);
         if (cm__attention_math(g, a100_, cases[i].runtime) != cases[i].math) fail_msg("case %zu: math", i);
         assert_string_equal(cm__attention_kernel(g, cases[i].runtime), cases[i].kernel);
     }
-    g->software = 2023;
-    g->attention = CM_ATTENTION_EFFICIENT;
+    g->asked.software = cm__software_of_year(2023);
+    g->asked.attention = CM_ATTENTION_EFFICIENT;
     assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "efficient");
-    g->attention = CM_ATTENTION_FLASH;
+    g->asked.attention = CM_ATTENTION_FLASH;
     assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash1");
-    g->software = 0;
+    g->asked.software = cm__software_of_year(0);
     assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash");
     assert_false(cm__attention_math(g, a100_, CM_RUNTIME_TORCH_EAGER));
     cm_graph_free(g);
@@ -189,7 +190,7 @@ static void omitted_masks(void **state)
     assert_true(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_COMPILE, false));
     assert_false(cm__attention_masked(step, &open, CM_RUNTIME_TORCH_COMPILE));
     assert_false(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_EAGER, false));
-    step->attention = CM_ATTENTION_FLASH;
+    step->asked.attention = CM_ATTENTION_FLASH;
     assert_false(cm__attention_unfused(step, &open, CM_RUNTIME_TORCH_COMPILE, false));
     cm_graph_free(step);
 }

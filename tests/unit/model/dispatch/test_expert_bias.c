@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_expert_bias.c - biases and clamps of experts under Megatron Core. */
+#include "graph/releases.h"
 #include "plan_case.h"
 #include "model/dispatch/expert_bias.h"
 
@@ -42,7 +43,7 @@ static void biases_are_plain_operators(void **state)
                              "experts=8,top_k=2", CM_RECOMPUTE_NONE);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         bool wide = cases[i].wide;
-        step->software = cases[i].software;
+        step->asked.software = cm__software_of_year(cases[i].software);
         step->precision = cases[i].precision;
         cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON,
                                              &(cm_plan){.tp = 1, .ep = 4, .cp = 1}, false);

@@ -58,7 +58,7 @@ static void wide_heads(void **state)
     MAKES(SAME_OPERANDS("384"), FP32, 2, "attention forward - fp32 2,8,8,2,2,384,0");
 }
 
-/* Two heads of queries read one of keys. Only kernels that are told to (enable_gqa) do so; else the keys are broadcast,
+/* Two heads of queries read one of keys. Only kernels with enable_gqa do so; else the keys are broadcast,
    which the operators can do. A capture without the word is taken to allow it. */
 static void one_head_of_keys(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_megatron.c - Megatron-LM's kernel calls: unfused attention and the loss that devices share. */
+#include "graph/releases.h"
 #include "plan_case.h"
 
 /* Unfused attention of Megatron-LM: two products forward, four backward, and forward again if recomputed. */
@@ -75,7 +76,7 @@ static int32_t kernels_under(cm__ctx *ctx, cm_graph *step, cm_runtime runtime, c
 
 static int32_t kernels_of(cm__ctx *ctx, cm_graph *step, int32_t software, cm_class class)
 {
-    step->software = software;
+    step->asked.software = cm__software_of_year(software);
     return kernels_under(ctx, step, CM_RUNTIME_MEGATRON, class);
 }
 
@@ -88,7 +89,7 @@ static void fused_kernels(void **state)
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
     assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 4 + 2 + 2);
-    step->fused_kernels = true;
+    step->asked.fused_kernels = true;
     assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 1 + 2 + 2);
     cm_graph_free(step);
     cm__ctx_free(ctx);
@@ -99,12 +100,12 @@ static int32_t unpacking(cm__ctx *ctx, cm_quantize quantize, int32_t year, bool 
 {
     cm_graph        *forward, *step;
     cm_load_options  load = {.fuse = CM_FUSE_EAGER};
-    cm_train_options o = {.precision = CM_PRECISION_BF16, .software = year,
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .software = cm__software_of_year(year),
                           .tuning = {.rank = 2, .quantize = quantize}};
     int32_t          count = 0;
     assert_int_equal(cm_graph_load(LLAMA, &load, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    step->fused_kernels = fused;
+    step->asked.fused_kernels = fused;
     cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
     for (int32_t i = 0; i < d->n_of; i++)
         count += step->nodes[d->node[i]].op == CM_OP_UNPACK && step->nodes[d->node[i]].phase == CM_FORWARD;

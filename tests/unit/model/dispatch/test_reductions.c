@@ -21,7 +21,7 @@ static void cumulative(void **state)
           "elementwise forward sub fp32 1,40", "elementwise forward sub fp32 1,40");
 }
 
-/* Of 2 x 5 x 4 numbers 5 are multiplied each time. The gradient counts zeros. Without zeros it divides the product. */
+/* In 2 x 5 x 4 numbers 5 are multiplied each time. The gradient counts zeros. Without zeros it divides the product. */
 static void a_product(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_routing.c - kernels that bring tokens to their experts and back. */
+#include "graph/releases.h"
 #include "plan_case.h"
 #include "model/dispatch/routing.h"
 
@@ -20,7 +21,7 @@ static void routed(void **state)
     } cases[] = {{1, 0, 0}, {4, 0, 0}, {4, 2025, 4}};
     for (int i = 0; i < 3; i++) {
         cm_plan plan = {.tp = 1, .ep = cases[i].ep, .cp = 1};
-        step->software = cases[i].software;
+        step->asked.software = cm__software_of_year(cases[i].software);
         cm__dispatch *d = cm__dispatch_shard(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_MEGATRON, &plan, false);
         double        bytes = 0, tokens = 64 * 256 * 2, rows = 2 * tokens;
         for (int32_t k = 0; k < d->n_of; k++) {

@@ -84,7 +84,7 @@ static void a_batch_norm_of_a_part(void **state)
           FP32, 2, "batch_norm backward apart fp32 2,6,1");
 }
 
-/* In bf16 PyTorch's own kernels read the mean's gradient as it is. */
+/* In bf16 PyTorch's own kernels read the mean's gradient without a copy. */
 static void a_batch_norm_with_another_layout(void **state)
 {
     (void)state;

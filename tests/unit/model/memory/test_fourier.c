@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_fourier.c - memory of Fourier transforms, beside cuFFT on an H200 (docs/results/layers.jsonl.xz) */
+/* test_fourier.c - memory of Fourier transforms, beside cuFFT on an H200 (evidence/kernels.tar.xz: layers.jsonl) */
 #include "import/import.h"
 #include "model/memory/footprint.h"
 #include "trace_calls.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_fused.c - activations that fused kernels do not store: copies of the logits, gate activations, 8-bit copies. */
+#include "graph/releases.h"
 #include "memory_case.h"
 
 static double bytes_of(cm_category category, const char *model, cm_runtime runtime, int64_t batch, cm_train_options o)
@@ -79,10 +80,10 @@ static void test_gates(void **state)
     assert_true(eager - fused > 0.95 * gate && eager - fused < 1.05 * gate);
 }
 
-/* What a layer stores in 8-bit training with Megatron-LM, in bytes per token and number of the width h, if the inner
-   width is h too: the inputs of both norms 2 + 2, queries, keys and values 6, attention's result 2, the outputs of the
-   gated network's first product 4; and 8-bit copies of what each of the four products reads, 1 each. Besides, four
-   bytes for each of eight heads (attention's sums) and of two norms. */
+/* Bytes that a layer stores in 8-bit training with Megatron-LM, in bytes per token and number of the width h, if the
+   inner width is h too: the inputs of both norms 2 + 2, queries, keys and values 6, attention's result 2, the outputs
+   of the gated network's first product 4; and 8-bit copies of what each of the four products reads, 1 each. Besides,
+   four bytes for each of eight heads (attention's sums) and of two norms. */
 static void test_casts(void **state)
 {
     (void)state;
@@ -122,7 +123,7 @@ static void test_weighed(void **state)
     (void)state;
     const char      *many = "mixtral:layers=9,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
     const char      *few = "mixtral:layers=5,hidden=512,heads=2,kv_heads=2,ffn=64,seq=64,vocab=64,experts=4,top_k=2";
-    cm_train_options old = {.precision = CM_PRECISION_BF16, .software = 2024}, now = {.precision = CM_PRECISION_BF16};
+    cm_train_options old = {.precision = CM_PRECISION_BF16, .software = cm__software_of_year(2024)}, now = {.precision = CM_PRECISION_BF16};
     near(per_layer(many, few, 4, old) - per_layer(many, few, 4, now), 2 * 2 * 512, 1e-3);
 }
 

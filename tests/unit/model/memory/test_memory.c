@@ -80,8 +80,8 @@ static void test_alive(void **state)
     cm_graph_free(step);
 }
 
-/* What convolutions load counts only for a model that has some, and not in the peak. GPUMemNet's runs on an A100 take 1,443
-   to 1,451 MiB without and 1,693 to 1,733 MiB with convolutions. */
+/* The library that convolutions load counts only for a model that has some, and not in the peak. GPUMemNet's runs on
+   an A100 take 1,443 to 1,451 MiB without and 1,693 to 1,733 MiB with convolutions. */
 static void test_context_of_convolutions(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_recurrent.c - memory of recurrent layers, beside cuDNN 9.19 on an H200 (tools/measure_layers.py) */
+/* test_recurrent.c - memory of recurrent layers, beside cuDNN 9.19 on an H200 (evidence/kernels.tar.xz) */
 #include "memory_case.h"
 #include "import/import.h"
 #include "model/memory/footprint.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_shards.c - what one device of a plan stores: ZeRO, accumulation, tensor and pipeline parallelism. */
 #include "base/ctx.h"
-#include "graph/plan_counts.h"
+#include "graph/plan/counts.h"
 #include "memory_case.h"
 #include "model/memory/footprint.h"
 

@@ -10,7 +10,7 @@
 
 #define LARGE ((int64_t)1 << 30)
 
-/* What is allocated after a step outlives it: the same after the next one. */
+/* Memory allocated after a step outlives it: the same after the next one. */
 static void test_steps_repeat(void **state)
 {
     cm_step   *step;

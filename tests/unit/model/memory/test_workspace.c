@@ -118,7 +118,7 @@ static cm_graph *multiplied(bool zeros)
     return step;
 }
 
-/* Of 4 samples, 60 numbers and 12 products: a truth value for each number, a count for each product, and one tensor of
+/* For 4 samples, 60 numbers and 12 products: a truth value for each number, a count for each product, and one tensor of
    quotients, or six if there are zeros. */
 static void test_product(void **state)
 {
@@ -175,7 +175,7 @@ static cm_graph *apart(void)
     return step;
 }
 
-/* Of 4 samples: 196 pairs with 3 coordinates each. */
+/* For 4 samples: 196 pairs with 3 coordinates each. */
 static void test_distances(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ static void frozen(void **state)
     cm_device_free(d);
 }
 
-/* Of 8 replicas with --ep 4 only two have the same experts: these exchange and update them. */
+/* Among 8 replicas with --ep 4 only two have the same experts: these exchange and update them. */
 static void experts(void **state)
 {
     (void)state;

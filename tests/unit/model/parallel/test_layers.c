@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_layers.c - the parts of a step, with the host time of their collectives. */
+#include "graph/releases.h"
 #include "plan_case.h"
 #include "model/dispatch/attention.h"
 #include "model/parallel/layering.h"
@@ -42,7 +43,7 @@ static void megatron_reads_loss(void **state)
     for (int old = 0; old < 2; old++) {
         cm_graph          *step = step_of(GPT, CM_RECOMPUTE_NONE);
         cm_predict_options options = {.runtime = CM_RUNTIME_MEGATRON, .plan = {.tp = 1, .ep = 1}};
-        step->software = old ? 2022 : 0;
+        step->asked.software = cm__software_of_year(old ? 2022 : 0);
         cm__step_model     m = cm__step_model_new(ctx, step, d, &options, NULL);
         cm__timed         *timed = cm__alloc_array(ctx, (size_t)m.calls->n_calls, sizeof *timed);
         cm__parts          parts = cm__parts_new(ctx, &m, f, 1, 1, timed);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_layers_comm.c - communication within layers. */
+#include "graph/releases.h"
 #include "plan_case.h"
 #include "model/parallel/comm.h"
 #include "model/time/factors.h"
@@ -79,7 +80,7 @@ static void dispatched(void **state)
     behind.async_experts = true;
     is(first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, behind).backward_comm_s, 0);
     is(first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, behind).forward_comm_s, 0);
-    step->software = 2025;
+    step->asked.software = cm__software_of_year(2025);
     is(first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, plan).backward_comm_s,
        2 * cm__comm_time(f, CM__ALL_TO_ALL, all, 2 * once));
     cm_graph_free(step);
@@ -89,7 +90,7 @@ static void dispatched(void **state)
 /* The first layer's communication with tensor parallelism 2: of Megatron-LM 2023, of Megatron Core, and in pieces. */
 static cm__part layer_of(cm__ctx *ctx, cm_fabric *on, cm_graph *step, int32_t software, bool pieces)
 {
-    step->software = software;
+    step->asked.software = cm__software_of_year(software);
     return first_layer(ctx, on, step, CM_RUNTIME_MEGATRON,
                        (cm_plan){.tp = 2, .ep = 1, .cp = 1, .sequence_parallel = true, .async_tensor = pieces});
 }
@@ -128,7 +129,7 @@ static void reordered(void **state)
     double    bytes = 2.0 * 4096 * 4096;
     double    rate = cm__time_factors.reached_bandwidth * cm_device_main_memory(d)->bw_bytes_s.value;
     cm__part  old = layer_of(ctx, f, step, 2023, false), torch;
-    step->software = 0;
+    step->asked.software = cm__software_of_year(0);
     torch = first_layer(ctx, f, step, CM_RUNTIME_TORCH_EAGER, plan);
     is(torch.forward_comm_s, old.forward_comm_s + 2 * 2 * 2 * bytes / rate);
     plan.async_tensor = true;

@@ -176,7 +176,7 @@ static void another_host_has_another_clock(void **state)
     cm_device_free(own);
 }
 
-/* A repeated operator costs more than a forward operator. Reentrant checkpoints repeat operators as they are, and cost as
+/* A repeated operator costs more than a forward operator. Reentrant checkpoints repeat operators unchanged, and cost as
    much as several operators each, whatever they repeat. */
 static void recomputed(void **state)
 {
@@ -186,7 +186,7 @@ static void recomputed(void **state)
     while (cm__class(&step->nodes[node]) != CM_CLASS_GEMM) node++;
     step->nodes[node].phase = CM_RECOMPUTE;
     counted(step, "forward-op:linear", 1 + cm__time_factors.recompute_host);
-    step->whole_layers = true;
+    step->asked.whole_layers = true;
     counted(step, "forward-op:linear", 1 + 1); /* and two elementwise operators: the function and the loss */
     counted(step, "forward-op:elementwise", 2 + cm__time_factors.reentrant_host);
     step->nodes[node + 1].phase = CM_RECOMPUTE; /* of the same layer */
@@ -212,7 +212,7 @@ static void fused_norms(void **state)
         norms[i] = times(step, "forward-op:norm");
         for (int fused = 0; fused < 2; fused++) {
             for (int32_t k = 0; fused && k < step->n_nodes; k++) step->nodes[k].block = -1; /* no chain is joined */
-            step->fused_kernels = fused;
+            step->asked.fused_kernels = fused;
             forward[i][fused] = times(step, "forward-op:elementwise");
             backward[i][fused] = times(step, "backward-op:elementwise");
         }

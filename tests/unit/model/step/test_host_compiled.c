@@ -81,8 +81,8 @@ static void test_convolutions(void **state)
     cm_graph_free(step);
 }
 
-/* What the compiler cannot trace costs what it costs eagerly, also beside a CUDA graph: the second layer's product and
-   its two gradients; backward of its bias and of the activation. */
+/* A function that the compiler cannot trace costs its eager time, also beside a CUDA graph: the second layer's
+   product and its two gradients; backward of its bias and of the activation. */
 static void test_untraced(void **state)
 {
     (void)state;

@@ -13,7 +13,7 @@ static void near(double got, double expected, double fraction)
     if (!(fabs(got / expected - 1) <= fraction)) fail_msg("%.9g, expected %.9g", got, expected);
 }
 
-/* Independent errors add as squares, shared ones as they are; all calls share 2.5 %, those of a compiler 9 %. */
+/* Independent errors add as squares, shared ones linearly; all calls share 2.5 %, those of a compiler 9 %. */
 static void test_error(void **state)
 {
     (void)state;

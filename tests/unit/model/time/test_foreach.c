@@ -31,7 +31,7 @@ static double timed(const char *optimizer, const char *dtype, const double *numb
 #define TWELVE_TENSORS 115200, 115200, 640, 409600, 409600, 640, 409600, 409600, 640, 2560, 2560, 4
 
 /* Recorded updates to which nothing was fitted: of other lists, in bf16, and by SGD without momentum, of which none was
-   (docs/results/first-sight.md). The error that is stated for such updates is a root mean square: the mean error must not
+   (evidence/pages.tar.xz: first-sight.md). The error that is stated for such updates is a root mean square: the mean error must not
    be larger, and none three times as large. */
 static void recorded_updates(void **state)
 {
@@ -96,8 +96,8 @@ static void passes_and_bytes_of_a_launch(void **state)
     is(timed_on(&moves, "sgd", "fp32", list, &launches), start + numbers * 12 * memory_s * pow(2, 1 / 1.5));
 }
 
-/* Of each of momentum's three functions, and of SGD's only one: a launch has 110 tensors or, with a second list, 64, and
-   320 blocks of 65,536. */
+/* For each of momentum's three functions, and of SGD's only one: a launch has 110 tensors or, with a second list, 64,
+   and 320 blocks of 65,536. */
 static void launches_of_a_list(void **state)
 {
     static double small[MOST], large[] = {321 * 65536., 1, 0}, exact[] = {160 * 65536., 160 * 65536., 0};

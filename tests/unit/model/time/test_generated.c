@@ -6,7 +6,7 @@
 #include "model/time/generated.h"
 #include "model/time/transfer.h"
 
-/* Of 1,000 numbers of 2 bytes that are read and written, each counts an access beside its bytes: (2 + access) / (4 +
+/* For 1,000 numbers of 2 bytes that are read and written, each counts an access beside its bytes: (2 + access) / (4 +
    access) numbers of 4 bytes. */
 static void counted_as_fp32(void **state)
 {
@@ -25,7 +25,7 @@ static void counted_as_fp32(void **state)
     }
 }
 
-/* Kernels of PyTorch and of fp32 numbers are looked up as they are. */
+/* Kernels of PyTorch and of fp32 numbers are looked up unchanged. */
 static void others_are_unchanged(void **state)
 {
     static const char *const others[] = {"elementwise forward fused fp32 1,1000", "elementwise forward relu fp16 1,1000",

@@ -11,7 +11,7 @@
 #define LINE(type, c, window, stride, dilation) \
     "conv forward nchw " type " 32," c "," c ",1,600,1," window ",1," stride ",0,16,1," dilation "," c
 
-/* The kernels that ran on an H200 (docs/results/first-sight: eager-o, conv-sweep): conv_depthwise2d (PyTorch's own),
+/* The kernels that ran on an H200 (evidence: eager-o, kernels): conv_depthwise2d (PyTorch's own),
    conv1D_NCHW and conv2d_c1_k1_nchw (cuDNN, channels first), conv2d_c1_k1_nhwc (channels last), nhwcSliceCKernel and
    tensorTransformGeneric (slices). */
 static const struct {

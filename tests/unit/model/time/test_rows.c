@@ -53,7 +53,7 @@ TEST(a_shape_is_dropped_if_it_does_not_matter)
     }
 }
 
-/* A product of sizes beyond 63 bits stays as it is. */
+/* A product of sizes beyond 63 bits does not change. */
 TEST(sizes_that_overflow)
 {
     cm__call c = call_of("elementwise forward relu bf16 2,9000000000000000000");

@@ -131,7 +131,7 @@ TEST(a_reference_device_is_transferred)
     cm_device_free(d);
 }
 
-/* What is interpolated there is transferred with the same time: calls that are no rows of a table. */
+/* Calls interpolated there are transferred with the same time: calls that are no rows of a table. */
 TEST(interpolated_times_are_transferred)
 {
     cm_device              *d = device_of(TIME_DEVICE(",\n\"clock_hz\": " NUMBER("1e9", "Hz"))), *h200;
@@ -441,7 +441,7 @@ TEST(no_bounds_of_transferred_times)
 }
 
 /* Convolutions whose kernels depend on what sizes alone do not show, as steps of lists n, o and p ran them
-   (docs/results/first-sight/eager-*.jsonl.xz): filters over all electrodes of motor_imagery, and filters of one place
+   (evidence/eager-*.tar.xz): filters over all electrodes of motor_imagery, and filters of one place
    of mobilenetv4_hybrid_medium, mobilenetv3_large_150d (8 x 8 and 16 x 16 pixels, nvjet kernels) and of
    mobilenetv2-semantic (33 x 33, turned to channels last and back). Looked up by their sizes they were 2.6 to 5.9 times
    too long, or four times too short. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trend.c - the trend of a call: networks evaluated as they are defined, and only for the tables they belong to. */
+/* test_trend.c - the trend of a call: networks evaluated by definition, and only for the tables they belong to. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

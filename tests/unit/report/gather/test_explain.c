@@ -34,6 +34,25 @@ static void test_sums(void **state)
     cm__explain_report_free(r);
 }
 
+/* The gradients of a convolution's input and weights share its name and phase, and are other kernels. */
+static void test_gradients(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {{"ConvGradInput", "conv bwd_input"}, {"ConvGradWeight", "conv bwd_weight"}};
+    cm__explain_report *r = made(NULL);
+    const cm_prediction *p = r->sides[0]->prediction;
+    for (int k = 0; k < 2; k++) {
+        double types = 0, calls = 0;
+        for (int32_t i = 0; i < r->n_ops; i++)
+            if (strcmp(r->ops[i].type, pairs[k][0]) == 0) types += r->ops[i].on[0].time_s;
+        for (int32_t i = 0; i < cm_prediction_ops(p); i++)
+            if (strncmp(cm_prediction_op(p, i)->call, pairs[k][1], strlen(pairs[k][1])) == 0)
+                calls += cm_prediction_op(p, i)->time_s;
+        assert_true(calls > 0 && fabs(types / calls - 1) < 1e-9);
+    }
+    cm__explain_report_free(r);
+}
+
 /* Largest difference first. An operator's time at the ceiling is the longer of arithmetic and traffic. */
 static void test_order(void **state)
 {
@@ -90,6 +109,7 @@ static void test_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sums), cmocka_unit_test(test_order),
-                                       cmocka_unit_test(test_levels), cmocka_unit_test(test_alone)};
+                                       cmocka_unit_test(test_levels), cmocka_unit_test(test_alone),
+                                       cmocka_unit_test(test_gradients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

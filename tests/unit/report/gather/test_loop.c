@@ -60,7 +60,7 @@ static void test_phases(void **state)
     for (int i = 0; i < 4; i++) cm__predict_report_free(all[i]);
 }
 
-/* What each option costs. */
+/* Cost of each option. */
 static void test_options(void **state)
 {
     (void)state;

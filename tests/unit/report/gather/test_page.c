@@ -33,7 +33,7 @@ static void test_page(void **state)
     cm__page_report_free(NULL);
 }
 
-/* Of a job, each device has one detail: its best number of devices, with the same step time. */
+/* In a job, each device has one detail: its best number of devices, with the same step time. */
 static void test_job(void **state)
 {
     (void)state;

@@ -58,7 +58,8 @@ static void hides(char *text, const char *part)
     if (strstr(text, part)) fail_msg("'%s' is in\n%s", part, text);
 }
 
-/* What deepspeed.json expresses of a plan: tensor parallelism up to ZeRO 2, and the type that the model is cast to. */
+/* Parts of a plan that deepspeed.json expresses: tensor parallelism up to ZeRO 2, and the type that the model is cast
+   to. */
 static void deepspeed(void **state)
 {
     (void)state;

@@ -41,7 +41,7 @@ static void lengths_and_order(void **state)
             }
 }
 
-/* What the runtime stores, without workspaces. */
+/* Tensors that the runtime stores, without workspaces. */
 static void live_bytes_reach_the_peak(void **state)
 {
     (void)state;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compiled.c - the kernels that PyTorch's compiler generates for a recorded step (capture(compile=True)). */
+#include <math.h>
+#include <string.h>
+#include "import/trace/trace.h"
+
+#define KERNELS_MAX 200000
+#define LARGEST 1e18 /* bytes, or numbers */
+
+static const char *const kinds[] = {"fused", "row_sum", "long_row_sum", "strided_row_sum", "column_sum", "plain_column_sum",
+                                    "partial_sums"};
+
+/* False: the member is no kind. An absent kind is NULL. */
+static bool read_kind(const json_t *kernel, const char **kind)
+{
+    const json_t *value = json_object_get(kernel, "kind");
+    const char   *name = json_string_value(value);
+    *kind = NULL;
+    for (size_t i = 0; name && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(name, kinds[i]) == 0) *kind = kinds[i];
+    return json_is_null(value) || *kind;
+}
+
+/* [per sample, fixed] of a size; 0 if it is absent. */
+static cm_poly terms_of(cm__trace *t, const json_t *terms, const char *key)
+{
+    const json_t *pair = json_object_get(terms, key);
+    double        per_sample = json_number_value(json_array_get(pair, 0)), fixed = json_number_value(json_array_get(pair, 1));
+    if (pair && (json_array_size(pair) != 2 || !(fabs(per_sample) < LARGEST) || !(fabs(fixed) < LARGEST)))
+        cm__fail(t->ctx, CM_ERR_FORMAT, "'%s' is not a pair of numbers", key);
+    return (cm_poly){{fixed, per_sample}};
+}
+
+static cm__recorded_kernel kernel_of(cm__trace *t, const json_t *kernel, cm_phase phase)
+{
+    static const char *const moved[CM__NUMBER_SIZES] = {"moved1", "moved2", "moved4", "moved8"};
+    cm__recorded_kernel k = {.phase = phase};
+    const json_t       *terms = json_object_get(kernel, "terms");
+    if (!read_kind(kernel, &k.kind)) cm__fail(t->ctx, CM_ERR_FORMAT, "its kind is not known");
+    for (int i = 0; i < CM__NUMBER_SIZES; i++) k.moved[i] = terms_of(t, terms, moved[i]);
+    k.functions = terms_of(t, terms, "functions");
+    k.random = terms_of(t, terms, "random");
+    k.sums = terms_of(t, terms, "sums");
+    return k;
+}
+
+/* The kernels of all graphs; -1: some have no sizes, because the compiler's answer depends on the batch size. */
+static int32_t count_kernels(cm__trace *t, const json_t *graphs)
+{
+    const json_t *graph, *kernel;
+    size_t        i, k, count = 0;
+    json_array_foreach((json_t *)graphs, i, graph) json_array_foreach(json_object_get(graph, "kernels"), k, kernel)
+    {
+        if (!json_is_object(json_object_get(kernel, "terms"))) return -1;
+        count++;
+    }
+    if (count > KERNELS_MAX) cm__fail(t->ctx, CM_ERR_LIMIT, "%zu generated kernels, at most %d", count, KERNELS_MAX);
+    return (int32_t)count;
+}
+
+void cm__trace_compiled(cm__trace *t)
+{
+    const json_t *graphs = json_object_get(t->root, "compiled"), *graph, *kernel;
+    const char   *name = json_string_value(json_object_get(t->root, "compiled_precision"));
+    int32_t       count = count_kernels(t, graphs), n = 0;
+    cm_precision  precision;
+    size_t        i, k;
+    if (count <= 0 || !name || cm_precision_parse(name, &precision, NULL) != CM_OK) return;
+    cm__recorded_kernel *kernels = cm__alloc_array(t->ctx, (size_t)count, sizeof *kernels);
+    json_array_foreach((json_t *)graphs, i, graph)
+    {
+        const char *pass = json_string_value(json_object_get(graph, "pass"));
+        cm_phase    phase = pass && strcmp(pass, "backward") == 0 ? CM_BACKWARD : CM_FORWARD;
+        json_array_foreach(json_object_get(graph, "kernels"), k, kernel)
+        {
+            cm__place(t->ctx, "generated kernel %d", n);
+            kernels[n++] = kernel_of(t, kernel, phase);
+        }
+    }
+    cm__place(t->ctx, "%s", "");
+    cm__recorded *r = cm__alloc(t->ctx, sizeof *r);
+    bool          plain = precision == CM_PRECISION_TF32;
+    *r = (cm__recorded){.kernels = kernels, .n_kernels = n, .precision = plain ? CM_PRECISION_FP32 : precision};
+    t->g->recorded = r;
+}

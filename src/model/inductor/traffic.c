@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * traffic.c - bytes that the kernels of a fusing compiler move.
+ *
+ * A kernel reads once each tensor that another kernel made, and writes the results that other kernels read. Pools, and
+ * gradients of resized images and of look-ups, read or add the same element several times. The time of that is counted
+ * in bytes (data/factors.tsv).
+ */
+#include "model/inductor/fusing.h"
+#include "base/ablation.h"
+#include "graph/rules/rules.h"
+#include "model/time/factors.h"
+
+#include <math.h>
+
+int32_t cm__fusing_logits(const cm_graph *g, int32_t tensor)
+{
+    int32_t        from = cm__t(g, cm__t(g, tensor)->storage)->producer;
+    const cm_node *n = from < 0 ? NULL : &g->nodes[from];
+    bool           kind = n && (n->op == CM_OP_CROSS_ENTROPY || n->op == CM_OP_LOG_SOFTMAX) && n->phase == CM_FORWARD;
+    if (!kind || !cm__fusible(g, n) || !cm__has(n, 0)) return -1;
+    if (n->op == CM_OP_CROSS_ENTROPY && tensor == n->outputs[0]) return -1; /* the loss itself */
+    int32_t        logits = n->inputs[0], made = cm__t(g, cm__t(g, logits)->storage)->producer;
+    const cm_node *cast = made < 0 ? NULL : &g->nodes[made];
+    return cast && cast->op == CM_OP_CAST ? cast->inputs[0] : logits;
+}
+
+/* What the training script computes from an output gives it a gradient of its own. */
+bool cm__zero_gradient(const cm_graph *g, int32_t k)
+{
+    int32_t base = g->own_loss && k > 0 ? cm__t(g, g->outputs[k])->storage : -1;
+    if (base < 0 || cm__t(g, base)->producer < 0 || !cm__is_float(cm__t(g, base)->dtype)) return false;
+    for (int32_t i = cm__t(g, base)->producer + 1; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
+        for (int32_t j = 0; !g->nodes[i].view && !g->nodes[i].outside && j < g->nodes[i].n_inputs; j++)
+            if (g->nodes[i].inputs[j] >= 0 && cm__t(g, g->nodes[i].inputs[j])->storage == base) return true;
+    return false;
+}
+
+bool cm__fusing_casts_for(const cm__fusing *f, int32_t cast, const cm_node *norm)
+{
+    const cm_node *n = cm__node(f->d, cast);
+    return n->op == CM_OP_CAST && norm->phase == CM_FORWARD && cm__fusing_group_norm(f, norm) &&
+           cm__fusing_base(f, norm->inputs[0]) == cm__fusing_base(f, n->outputs[0]);
+}
+
+/* An activation that backward computes again where it reads it, instead of storing it (model/memory/partition.c): an
+   elementwise function of what backward reads anyway, like that of a gate, or the cast before a group norm: its input is
+   smaller. */
+static bool is_remade(const cm__fusing *f, int32_t base)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         from = cm__t(g, base)->producer;
+    const cm_node  *n = from < 0 || f->kernel[from] < 0 ? NULL : &g->nodes[from];
+    if (!n || n->phase != CM_FORWARD || cm__class(n) != CM_CLASS_ELEMENTWISE || n->op == CM_OP_DROPOUT) return false;
+    if (!cm__compiles(f->d->runtime) || f->outside[base] || f->library[base]) return false;
+    if (f->norm[f->kernel[from]] >= 0 && cm__fusing_casts_for(f, from, cm__node(f->d, f->norm[f->kernel[from]]))) return true;
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t read = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
+        int32_t made = read < 0 ? -1 : cm__t(g, read)->producer;
+        if (made >= 0 && !(f->back[read] && (f->kernel[made] < 0 || f->outside[read]))) return false;
+    }
+    return !cm__rule_off("remade");
+}
+
+static void mark_outside(cm__fusing *f, const cm_node *n, int32_t node, int32_t k)
+{
+    int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
+    int32_t from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+    if (base < 0) return;
+    if (n->phase == CM_BACKWARD && cm__fusing_logits(f->d->g, n->inputs[k]) >= 0) return;
+    bool other = from >= 0 && (f->kernel[from] < 0 || f->kernel[from] != f->kernel[node]);
+    if (other && !(n->phase == CM_BACKWARD && is_remade(f, base))) f->outside[base] = true;
+}
+
+/* Marks the tensors that are read outside the kernel that makes them, and those that a library reads in backward. */
+static void find_outside(cm__fusing *f)
+{
+    const cm_graph *g = f->d->g;
+    for (int32_t i = 0; i < g->n_outputs; i++) f->outside[cm__fusing_base(f, g->outputs[i])] = true;
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && g->nodes[i].phase == CM_BACKWARD && k < g->nodes[i].n_inputs; k++) {
+            int32_t base = g->nodes[i].inputs[k] < 0 ? -1 : cm__fusing_base(f, g->nodes[i].inputs[k]);
+            if (base >= 0) f->back[base] = true;
+            if (base >= 0 && f->kernel[i] < 0) f->library[base] = true;
+        }
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++) mark_outside(f, &g->nodes[i], i, k);
+}
+
+cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(g, tensor);
+    bool             indices = t->producer >= 0 && g->nodes[t->producer].op == CM_OP_MAX_POOL && t->dtype == CM_INT64;
+    double           access = cm__time_factors.access_bytes;
+    cm_poly          elements = cm_tensor_elements(t), moved = indices ? elements : cm_tensor_bytes(t);
+    return cm__poly_scale(cm__poly_add(moved, cm__poly_scale(elements, access)), 1 / (1 + access / 4));
+}
+
+cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
+{
+    cm_poly view = cm__fusing_bytes(g, tensor), base = cm__fusing_bytes(g, cm__t(g, tensor)->storage);
+    return cm__poly_at(&view, 1) < cm__poly_at(&base, 1) ? view : base;
+}
+
+/* A look-up reads the rows that it wants, if they are less than the table. */
+static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
+{
+    bool look_up = n->op == CM_OP_GATHER || n->op == CM_OP_GATHER_ELEMENTS || n->op == CM_OP_INDEX;
+    if (input || !look_up) return false;
+    cm_poly table = cm_tensor_bytes(cm__t(g, n->inputs[0])), rows = cm_tensor_bytes(cm__t(g, n->outputs[0]));
+    return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
+}
+
+/* What a kernel reads for input k of one of its nodes. */
+static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+{
+    const cm_graph *g = f->d->g;
+    int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
+    int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
+    cm_poly         sum = cm__poly_const(0);
+    if (cm__fusing_is_inlined(f, tensor)) return cm__fusing_read_inlined(f, tensor, kernel);
+    if (looked_up(g, n, k)) return cm__fusing_newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
+    if (n->phase != CM_BACKWARD || !is_remade(f, base))
+        return cm__fusing_newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
+    const cm_node *made = &g->nodes[cm__t(g, base)->producer];
+    for (int32_t i = 0; i < made->n_inputs; i++)
+        if (made->inputs[i] >= 0)
+            sum = cm__poly_add(sum, cm__fusing_newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
+    return sum;
+}
+
+/* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels
+   first that is normalised over its channels, or what a transposition made of it. */
+static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
+{
+    const cm_tensor *t = cm__t(f->d->g, tensor);
+    if (!t->rank || !cm__same_size(cm_tensor_elements(t), f->size[kernel])) return false;
+    bool wide = cm__strides_size(t->dims[t->rank - 1]) > 1 && cm__strides_of(f->d->strides, tensor)[t->rank - 1] > 1;
+    return wide && !cm__rule_off("strided_rows");
+}
+
+/* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
+static cm_poly bytes_read(cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    cm_poly        bytes = cm__poly_const(0);
+    for (int32_t k = 0; k < n->n_inputs; k++) {
+        int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
+        if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
+        if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* only the image's shape is needed */
+        f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
+        bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
+    }
+    return bytes;
+}
+
+static cm_poly bytes_written(const cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    cm_poly        bytes = cm__poly_const(0);
+    for (int32_t k = 0; k < n->n_outputs; k++)
+        if (n->outputs[k] >= 0 && (f->outside[cm__fusing_base(f, n->outputs[k])] || n->phase == CM_UPDATE))
+            bytes = cm__poly_add(bytes, cm__fusing_bytes(f->d->g, n->outputs[k]));
+    return bytes;
+}
+
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+/* Adds a tensor's bytes to those of 16-bit types or of others; *type: the 16-bit type. */
+static void add_by_type(const cm_graph *g, int32_t tensor, double *narrow, double *wide, cm_dtype *type)
+{
+    const cm_tensor *t = cm__t(g, tensor);
+    cm_poly          bytes = cm_tensor_bytes(t);
+    bool             is_narrow = t->dtype == CM_FP16 || t->dtype == CM_BF16;
+    *(is_narrow ? narrow : wide) += cm__poly_at(&bytes, 1);
+    if (is_narrow) *type = t->dtype;
+}
+
+cm_dtype cm__fusing_type(const cm__fusing *f, int32_t kernel)
+{
+    const cm_graph *g = f->d->g;
+    double          narrow = 0, wide = 0;
+    cm_dtype        type = CM_FP32;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        const cm_node *n = cm__node(f->d, i);
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            int32_t from = n->inputs[k] < 0 ? -1 : cm__t(g, cm__fusing_base(f, n->inputs[k]))->producer;
+            bool    inside = n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == kernel);
+            if (!inside) add_by_type(g, n->inputs[k], &narrow, &wide, &type);
+        }
+        for (int32_t k = 0; k < n->n_outputs; k++)
+            if (n->outputs[k] >= 0 && f->outside[cm__fusing_base(f, n->outputs[k])])
+                add_by_type(g, n->outputs[k], &narrow, &wide, &type);
+    }
+    return narrow > wide ? type : CM_FP32;
+}
+
+/* ---- elements that are touched more than once ------------------------------------------------------------------- */
+
+static cm__window window_of(const cm__fusing *f, const cm_node *forward)
+{
+    cm__window w;
+    cm__window_read((cm_graph *)(uintptr_t)f->d->g, forward, cm__in(f->d->g, forward, 0)->rank - 2, NULL, &w);
+    return w;
+}
+
+/* The gradient of a pool goes through all windows that contain an element. */
+static double pool(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    cm__window w = window_of(f, forward);
+    double     windows = 1; /* that contain an element */
+    for (int32_t i = 0; i < w.dims; i++) windows *= (double)((w.kernel[i] + w.stride[i] - 1) / w.stride[i]);
+    return n == forward ? 0 : windows * cm__time_factors.pool_gradient;
+}
+
+/* Elements of the original image that one of the resized image is computed from. */
+static double neighbours(const cm_graph *g, const cm_node *resize)
+{
+    static const double along[CM__MODES] = {[CM__MODE_LINEAR] = 2, [CM__MODE_CUBIC] = 4};
+    int64_t             mode = cm__attr_int(resize, CM_ATTR_MODE, CM__MODE_NEAREST);
+    double              each = mode >= 0 && mode < CM__MODES && along[mode] > 0 ? along[mode] : 1;
+    return pow(each, cm__in(g, resize, 0)->rank - 2);
+}
+
+/* How much longer an addition takes because neighbours of a row add to one number: as many as the image grew. */
+static double waiting(const cm_graph *g, const cm_node *resize)
+{
+    const cm_tensor *x = cm__in(g, resize, 0), *y = cm__t(g, resize->outputs[0]);
+    double           from = (double)x->dims[x->rank - 1].fixed, to = (double)y->dims[y->rank - 1].fixed;
+    return from > 0 ? fmax(1, to / from / cm__time_factors.atomic_add_lanes) : 1;
+}
+
+/* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. The gradient of an
+   image that was made from rows of channels, or that becomes such rows, has channels last in networks of other images,
+   too. */
+static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    if (n == forward) return 0;
+    bool   last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->outputs[0]) ||
+                cm__strides_channels_last(f->d->strides, n->inputs[0]);
+    double each = last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add * waiting(f->d->g, forward);
+    return neighbours(f->d->g, forward) * each;
+}
+
+/* Many indices add to the same few numbers, which all samples share. */
+static bool is_contended(const cm_graph *g, const cm_node *n)
+{
+    cm_poly given = cm_tensor_elements(cm__in(g, n, 0)), table = cm_tensor_elements(cm__t(g, n->outputs[0]));
+    bool    many = cm__poly_at(&given, 1) > cm__time_factors.contended_adds * cm__poly_at(&table, 1);
+    return many && cm__poly_at(&table, 2) == cm__poly_at(&table, 1);
+}
+
+/* What is added to any places of a tensor: the cache reads and writes each number. */
+static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+{
+    (void)forward;
+    if (n->op == CM_OP_SCATTER_ELEMENTS && cm__attr_int(n, CM_ATTR_REDUCTION, 0) != CM__ADDS) return 0;
+    return cm__time_factors.atomic_add_share * (double)cm_dtype_size(cm__t(f->d->g, n->outputs[0])->dtype);
+}
+
+/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first: the square of the
+   additions to each number, up to so much per addition, as those of few numbers wait for one another instead of being
+   tried at once. Embeddings add up in fp32. */
+static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
+{
+    bool generated = cm__compiles(f->d->runtime) && n->op == CM_OP_GATHER_GRAD;
+    bool narrow = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 &&
+                  cm__forward_of(f->d, n)->op == CM_OP_INDEX;
+    if (!narrow || !is_contended(f->d->g, n) || cm__rule_off("tried_again")) return cm__poly_const(0);
+    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)),
+            table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
+    double  at_once = cm__time_factors.contended_bf16 * adds * adds;
+    return cm__poly_const(fmin(at_once, cm__time_factors.contended_bf16_each * cm__poly_at(&given, 1)));
+}
+
+/* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have
+   better kernels for these. */
+static cm_poly bytes_again(const cm__fusing *f, int32_t node)
+{
+    static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
+        [CM_OP_POOL_GRAD] = pool, [CM_OP_RESIZE_GRAD] = resized, [CM_OP_GATHER_GRAD] = gathered,
+        [CM_OP_SCATTER_ELEMENTS] = gathered};
+    const cm_node *n = cm__node(f->d, node);
+    bool           generated = cm__compiles(f->d->runtime);
+    double         bytes = generated && rules[n->op] ? rules[n->op](f, n, cm__forward_of(f->d, n)) : 0;
+    if (bytes > 0 && cm__rule_off(n->op == CM_OP_RESIZE_GRAD ? "resized" : n->op == CM_OP_POOL_GRAD ? "pool" : "gathered")) bytes = 0;
+    int32_t        over = n->op == CM_OP_POOL_GRAD ? n->outputs[0] : n->inputs[n->op == CM_OP_SCATTER_ELEMENTS ? 2 : 0];
+    return bytes > 0 && over >= 0 ? cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes) : cm__poly_const(0);
+}
+
+/* ---- computed again ---------------------------------------------------------------------------------------------- */
+
+/* An activation that is not stored (model/memory/partition.c) and that both the sums of a batch norm's gradient and
+   the kernel after them read; -1: none. */
+static int32_t recomputed(const cm__fusing *f, int32_t kernel, int32_t tensor)
+{
+    int32_t        base = tensor < 0 ? -1 : cm__fusing_base(f, tensor);
+    int32_t        from = base < 0 ? -1 : cm__t(f->d->g, base)->producer;
+    const cm_node *made = from < 0 || f->kernel[from] < 0 ? NULL : cm__node(f->d, from);
+    if (!made || made->phase != CM_FORWARD || f->library[base]) return -1;
+    bool whole = cm__same_size(cm_tensor_elements(cm__t(f->d->g, base)), f->size[kernel]);
+    return whole ? base : -1; /* others, like statistics, are stored */
+}
+
+/* An activation's gradient that reads the activation's input, and several times: Inductor computes that input once. A
+   gradient that reads the result, like that of ReLU, finds it stored; one that only compares the input with bounds, like
+   that of a clip, is short enough to compute it again. */
+#define COMPARISONS 2 /* FLOP of an activation that only compares */
+
+bool cm__fusing_reads_often(const cm__fusing *f, const cm_node *n)
+{
+    const cm_node *forward = cm__forward_of(f->d, n);
+    return n != forward && cm__class(forward) == CM_CLASS_ELEMENTWISE &&
+           cm__ops[forward->op].gradient == cm__gradient_input && cm__ops[forward->op].flop_per_element > COMPARISONS;
+}
+
+/* It is computed in fp32 and not rounded: in 16 bits the sums and the kernel after them read more than what was
+   counted, and that kernel stores its own result of the same size. */
+static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    for (int32_t k = 0; cm__fusing_reads_often(f, n) && k < n->n_inputs; k++) {
+        int32_t base = recomputed(f, kernel, n->inputs[k]);
+        if (base < 0 || f->again[base]) continue;
+        f->again[base] = kernel + 1;
+        const cm_tensor *t = cm__t(f->d->g, base);
+        cm_poly          wide = cm__poly_scale(cm_tensor_elements(t), 4);
+        cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm__fusing_bytes(f->d->g, base), -1));
+        if (cm_dtype_size(t->dtype) >= 4 || cm__rule_off("recomputed")) continue;
+        f->summed[f->norm[kernel]] = cm__poly_add(f->summed[f->norm[kernel]], more);
+        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(more, wide));
+    }
+}
+
+/* The last node of a kernel that needs sums; -1: none. */
+static int32_t last_norm(const cm__fusing *f, int32_t kernel)
+{
+    int32_t last = f->norm[kernel];
+    while (last >= 0 && f->later[last] >= 0) last = f->later[last];
+    return last;
+}
+
+/* The node whose sums read what node i of a kernel reads; -1: none. In forward a norm's sums read its input alone, before
+   its cast; in backward they compute all that comes before the last norm. Other nodes of forward read its result. */
+static int32_t sums_of(const cm__fusing *f, int32_t kernel, int32_t i)
+{
+    if (cm__node(f->d, kernel)->phase == CM_BACKWARD) return i <= last_norm(f, kernel) ? f->norm[kernel] : -1;
+    for (int32_t norm = f->norm[kernel]; norm >= 0; norm = f->later[norm])
+        if (norm == i || cm__fusing_casts_for(f, i, cm__node(f->d, norm))) return norm;
+    return -1;
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------------------------- */
+
+/* Random numbers take time. Other arithmetic hides behind the traffic. */
+static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
+{
+    const cm_node *n = cm__node(f->d, node);
+    if (n->op != CM_OP_DROPOUT || !f->d->trains || cm__rule_off("random_number")) return cm__poly_const(0);
+    return cm__random_bytes(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), f->row[f->kernel[node]]);
+}
+
+/* Arithmetic and traffic overlap: what is longer counts, with a soft corner. Kernels that reduce rows have functions of
+   their own, which their tables contain; random numbers come on top of them. */
+cm_poly cm__fusing_with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top)
+{
+    double bytes = cm__poly_at(&moved, 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
+    return cm__poly_scale(moved, on_top ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
+}
+
+/* The sums of a batch norm compute what comes before it, as the kernel after them does. */
+static void add_arithmetic(cm__fusing *f, int32_t kernel)
+{
+    cm_poly all = cm__poly_const(0), before = all;
+    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
+        all = cm__poly_add(all, arithmetic_of(f, i));
+        if (sums_of(f, kernel, i) >= 0) before = all;
+    }
+    f->bytes[kernel] = cm__fusing_with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
+    cm_poly *summed = f->norm[kernel] < 0 ? NULL : &f->summed[f->norm[kernel]];
+    if (summed) *summed = cm__fusing_with_arithmetic(*summed, before, false);
+}
+
+/* ---- all kernels ------------------------------------------------------------------------------------------------- */
+
+/* Kernel by kernel, so that each counts a tensor once. */
+void cm__fusing_add_traffic(cm__fusing *f)
+{
+    find_outside(f);
+    for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++) {
+        for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
+            cm_poly in = bytes_read(f, i), again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
+            cm_poly other = cm__poly_add(bytes_written(f, i), again);
+            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
+            int32_t of = sums_of(f, kernel, i);
+            if (of >= 0) f->summed[of] = cm__poly_add(f->summed[of], in);
+        }
+        bool generated = cm__compiles(f->d->runtime) && f->kernel[kernel] == kernel;
+        bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD &&
+                    !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
+        for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
+        if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
+    }
+}

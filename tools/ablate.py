@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ablate.py PROGRAM CAPTURES [--list NAME]... [--together RULE,RULE...]... [--only RULE,...] [--jobs N]
+
+What each rule of the time model is worth: the error of kernel times with it and without it, on lists of networks that
+were measured after their prediction (evidence/). PROGRAM is a development build:
+
+    meson setup build-ablate -Dablation=true && ninja -C build-ablate centimani
+    python3 tools/ablate.py build-ablate/centimani CAPTURES
+
+CAPTURES is a folder of captures as tools/first_sight/predict.py makes them. Steps without a capture are left out; the
+others of the same source (timm, written ...) weigh as much more. Such a program says on stderr which rules changed a
+prediction (src/base/ablation.h), so that only those predictions are made again without a rule. --together also leaves
+out several rules at once. A rule stays if a list's mean error grows by a visible amount, 0.05 points or more; the table is
+sorted by the largest growth.
+"""
+import argparse
+import csv
+import functools
+import json
+import os
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import evidence
+
+LISTS = ["eager-q", "eager-r", "eager-s", "compiled-p", "compiled-q", "compiled-r"]
+
+
+@functools.cache
+def rows_of(path):
+    with evidence.opened(path) as lines:
+        return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+
+
+def key(row):
+    return row["case"], row.get("mode"), row["precision"], row["layout"], int(row["batch"])
+
+
+def steps_of(args, name):
+    """Measured steps of a list that have a capture, as (list, question, measured kernel time, source)."""
+    measured = {key(r): float(r["union_s"]) for r in rows_of(f"{name}/measured.tsv")}
+    steps = []
+    for row in rows_of(f"{name}/predicted.tsv"):
+        capture = os.path.join(args.captures, row["case"].replace(":", "_").replace("/", "_") + ".cmt.json")
+        if key(row) in measured and os.path.exists(capture):
+            runtime = "torch-compile:" + row["mode"] if row.get("mode") else "torch-eager"
+            words = [args.program, "predict", capture, "--device", "nvidia-h200", "--batch", row["batch"], "--precision", row["precision"],
+                     "--layout", row["layout"], "--optimizer", row["optimizer"], "--runtime", runtime, "--json"]
+            steps.append((name, words, measured[key(row)], row["case"].split(":")[0]))
+    return steps
+
+
+def predicted(step, without=()):
+    """Relative error of the kernel time, and the rules that changed it; None without a prediction."""
+    answer = subprocess.run(step[1], capture_output=True, text=True, check=False,
+                            env={**os.environ, "CENTIMANI_WITHOUT": ",".join(without)})
+    if answer.returncode:
+        return None
+    rules = {line[len("rule: "):] for line in answer.stderr.splitlines() if line.startswith("rule: ")}
+    return json.loads(answer.stdout)["device_time_s"] / step[2] - 1, rules
+
+
+def means(steps, errors):
+    """By list, the mean absolute error; each source weighs as much as it has measured steps."""
+    found = {}
+    for name in dict.fromkeys(s[0] for s in steps):
+        sources = [r["case"].split(":")[0] for r in rows_of(f"{name}/measured.tsv")]
+        each = {x: [abs(e) for s, e in zip(steps, errors) if s[0] == name and s[3] == x] for x in set(sources)}
+        weights = {x: sources.count(x) for x, of in each.items() if of}
+        found[name] = sum(w * statistics.mean(each[x]) for x, w in weights.items()) / sum(weights.values())
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("captures")
+    parser.add_argument("--list", action="append", choices=LISTS, help="only this list")
+    parser.add_argument("--together", action="append", default=[], help="rules to leave out at once")
+    parser.add_argument("--only", help="rules to leave out, instead of all")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    steps = [step for name in args.list or LISTS for step in steps_of(args, name)]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        found = list(pool.map(predicted, steps))
+        steps, found = [s for s, f in zip(steps, found) if f], [f for f in found if f]
+        if not steps:
+            sys.exit("no step has a capture, or no prediction")
+        base = means(steps, [e for e, _ in found])
+        sets = [tuple(t.split(",")) for t in args.together]
+        sets += [(r,) for r in (args.only.split(",") if args.only else sorted(set().union(*(rules for _, rules in found))))]
+        table = []
+        for rules in sets:
+            touched = [i for i, (_, used) in enumerate(found) if used & set(rules)]
+            errors = [e for e, _ in found]
+            for i, other in zip(touched, pool.map(lambda i, rules=rules: predicted(steps[i], rules), touched)):
+                errors[i] = other[0] if other else 1.0
+            now = means(steps, errors)
+            table.append(("+".join(rules), len(touched), {name: now[name] - base[name] for name in base}))
+            print(".", end="", file=sys.stderr, flush=True)
+    print(f"\n{'':24s} {'steps':>5s} " + " ".join(f"{name:>10s}" for name in base))
+    print(f"{'steps':24s} {len(steps):5d} " + " ".join(f"{sum(s[0] == name for s in steps):10d}" for name in base))
+    print(f"{'error with all rules':24s} {'':5s} " + " ".join(f"{100 * e:9.2f}%" for e in base.values()))
+    for name, count, changes in sorted(table, key=lambda row: -max(row[2].values())):
+        print(f"{name:24s} {count:5d} " + " ".join(f"{100 * changes[k]:+10.2f}" for k in base))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
