@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "device/compiled.h"
 #include "device/described.h"
-#include "device/machine.h"
+#include "device/machine/machine.h"
 
 #define THIS_MACHINE "this-machine"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_timings.c - tables of timings from arbitrary bytes; accepted rows have work with a positive time. */
 #include <math.h>
-#include "device/fit.h"
+#include "device/fits/fit.h"
 #include "reader.h"
 
 #define PARAMETERS_MAX 48

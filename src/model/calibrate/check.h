@@ -4,7 +4,7 @@
 #define CM_MODEL_CHECK_H
 
 #include "device/calls.h"
-#include "device/fit.h"
+#include "device/fits/fit.h"
 
 /* The timed calls of one operator, pass and type, over all variants. */
 typedef struct cm__checked {

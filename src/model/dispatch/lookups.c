@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookups.c - kernel calls of look-ups by index, scatters, sorting, and writes into a part of a tensor. */
-#include "device/timings.h"
+#include "device/fits/timings.h"
 #include "model/dispatch/rules.h"
 
 #include <math.h>

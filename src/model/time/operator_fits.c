@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 #include "base/text.h"
-#include "device/forms.h"
+#include "device/fits/forms.h"
 #include "model/time/factors.h"
 
 #define PARAMETERS_MOST 64

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bind_hwloc.c - bind each thread to a core of its own with hwloc; hyper-threads are not used. */
 #include "bench/backends/cpu/pool.h"
-#include "device/hwloc_load.h"
+#include "device/machine/hwloc_load.h"
 
 void cm__bind_thread(int32_t core)
 {

@@ -13,7 +13,7 @@
 #include "bench/bench.h"
 #include "bench/backends/cpu/blas.h"
 #include "bench/backends/cpu/pool.h"
-#include "device/machine.h"
+#include "device/machine/machine.h"
 
 #define CM__OPERANDS 20
 

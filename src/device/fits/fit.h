@@ -3,7 +3,7 @@
 #ifndef CM_DEVICE_FIT_H
 #define CM_DEVICE_FIT_H
 
-#include "device/timings.h"
+#include "device/fits/timings.h"
 
 typedef struct cm__fit_error {
     double  mape, bias, p90;

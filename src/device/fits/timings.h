@@ -9,7 +9,7 @@
 #define CM_DEVICE_TIMINGS_H
 
 #include "base/map.h"
-#include "device/forms.h"
+#include "device/fits/forms.h"
 
 #define CM__TIMING_DIMS 7
 

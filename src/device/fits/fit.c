@@ -5,7 +5,7 @@
  * Residuals are log(predicted / measured), so that short and long times have the same weight. The reported and stored
  * error is cross-validated: FOLDS models, each evaluated on rows it was not fitted to.
  */
-#include "device/fit.h"
+#include "device/fits/fit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timings.c - convert CSV rows into operators' work: the meaning of d0 to d6 for each operator. */
-#include "device/timings.h"
+#include "device/fits/timings.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "device/forms.h"
+#include "device/fits/forms.h"
 
 #define TRIALS 4000
 #define ROUNDING 1e-9

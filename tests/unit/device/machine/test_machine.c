@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "centimani.h"
-#include "device/machine.h"
+#include "device/machine/machine.h"
 #include "profile_texts.h"
 
 static void test_discovered(void **state)

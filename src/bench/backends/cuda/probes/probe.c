@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe.c - the table of probes. */
-#include "bench/backends/cuda/probe.h"
+#include "bench/backends/cuda/probes/probe.h"
 
 #define THREADS 1024
 #define COLUMNS 6 /* as in kernels/probe.cu */

@@ -14,7 +14,7 @@
  *
  * In all forms compute and data movement overlap: the p-norm of both (p: sharpness), plus a fixed overhead.
  */
-#include "device/forms.h"
+#include "device/fits/forms.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_lookup.c - probe of random look-ups in a table of cross sections, as in Monte Carlo particle transport. */
-#include "bench/backends/cuda/probe.h"
+/* lookup.c - probe of random look-ups in a table of cross sections, as in Monte Carlo particle transport. */
+#include "bench/backends/cuda/probes/probe.h"
 
 #define COLUMNS 6  /* as in kernels/probe.cu */
 #define LOOKUPS 16 /* per thread */

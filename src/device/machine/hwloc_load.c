@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hwloc_load.c - load hwloc and read this machine's topology. */
-#include "device/hwloc_load.h"
+#include "device/machine/hwloc_load.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_sysfs.c - cores, caches and memory from sysconf and /sys, where hwloc is not installed. */
+/* sysfs.c - cores, caches and memory from sysconf and /sys, where hwloc is not installed. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "device/machine.h"
+#include "device/machine/machine.h"
 
 #define INDICES_MAX 10
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_memory.c - probes of bandwidth by working set and of arithmetic in registers. */
+/* memory.c - probes of bandwidth by working set and of arithmetic in registers. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bench/backends/cuda/probe.h"
+#include "bench/backends/cuda/probes/probe.h"
 
 #define THREADS 1024
 #define FEW_THREADS 128 /* per block, for small copies */

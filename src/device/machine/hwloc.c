@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine_hwloc.c - cores, caches and memory from hwloc. */
+/* hwloc.c - cores, caches and memory from hwloc. */
 #include <string.h>
 #include <unistd.h>
-#include "device/hwloc_load.h"
-#include "device/machine.h"
+#include "device/machine/hwloc_load.h"
+#include "device/machine/machine.h"
 
 static void copy_info(char *to, size_t size, hwloc_obj_t object, const char *name)
 {

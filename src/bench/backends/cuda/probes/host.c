@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_host.c - probes of kernel launches and of copies between host and device. */
+/* host.c - probes of kernel launches and of copies between host and device. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "bench/backends/cuda/probe.h"
+#include "bench/backends/cuda/probes/probe.h"
 
 #define QUEUED 500   /* kernels at a time; fewer than the device's queue can hold */
 #define QUEUE_S 3e-3 /* longer than the host takes to queue them */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "device/fit.h"
+#include "device/fits/fit.h"
 
 #define ROWS 160
 #define SPREAD 0.5 /* of the known parameters' logarithms around the starting point */

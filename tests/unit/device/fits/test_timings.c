@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "device/timings.h"
+#include "device/fits/timings.h"
 
 #define HEADER "device,op,pass,dtype,d0,d1,d2,d3,d4,d5,d6,latency_ms,note\n"
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include "base/file.h"
 #include "device/device.h"
-#include "device/fit.h"
+#include "device/fits/fit.h"
 
 #define ROWS_LEAST 24   /* fewest rows of a group for a fit */
 #define FILE_MAX ((int64_t)1 << 30)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c - the device `this-machine`: a profile made from what the operating system reports. */
-#include "device/machine.h"
+#include "device/machine/machine.h"
 
 #include <time.h>
-#include "device/profile.h"
+#include "base/json.h"
 
 static json_t *number(double value, const char *unit)
 {
