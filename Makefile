@@ -6,7 +6,7 @@ export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
 RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev zlib1g-dev libhwloc-dev \
                  libmicrohttpd-dev libjs-chart.js
 # Without libopenblas0-openmp, python3-torch would install a single-threaded BLAS.
-TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema python3-venv clang libclang-rt-14-dev \
+TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema python3-venv python3-pandas python3-matplotlib clang libclang-rt-14-dev \
                  libcmocka-dev libonnx-testdata man-db groff libopenblas0-openmp libdnnl2 openmpi-bin libturbojpeg0
 # Debian's node and npm, unless another vendor's are installed, because the packages conflict.
 WEB_PACKAGES   = chromium $(foreach program,node npm,$(if $(shell command -v $(program) 2>&1),,$(program:node=nodejs)))
@@ -51,7 +51,7 @@ golden: build            ## rewrite the expected output in tests/cli, the README
 	python3 tests/readme.py --rewrite build/centimani README.md \
 	    $(addprefix docs/,tutorial.md commands.md plans.md memory.md capture.md devices.md gates.md) \
 	    $(addprefix docs/dev/,plans.md loading.md lookups.md papers.md)
-	python3 tests/python/test_notebook.py --rewrite build/python/libcentimani.so examples/choose_a_device.ipynb
+	/usr/bin/python3 tests/python/test_notebook.py --rewrite build/python/libcentimani.so examples/choose_a_device.ipynb
 
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md

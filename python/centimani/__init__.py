@@ -10,10 +10,10 @@ from typing import Any
 _WHERE = {
     "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
     "watch": "centimani.watching",
-    **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain",
-                      "lookups"), "centimani.questions"),
+    **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain", "timeline",
+                      "lookups", "Plan", "Tuning"), "centimani.questions"),
     **dict.fromkeys(("models", "devices", "version", "answer"), "centimani.library"),
-    "CentimaniError": "centimani.library",
+    "CentimaniError": "centimani.errors", "Quantity": "centimani.quantities",
 }
 __all__ = list(_WHERE)
 __version__ = "0.2.0"

@@ -13,6 +13,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from . import casts, hooks, optimizers, retyped
+from .progress import Progress
 from .trace import CaptureError, Recorder
 from .worlds import Swapped, converted, new_world, require_supported
 from .writer import PathError, Point, Trace, combine, compare, same_path
@@ -138,6 +139,7 @@ class Plan:
                  seq_dim: Optional[int]):
         self.model, self.inputs, self.target, self.loss, self.optimizer = model, inputs, target, loss, optimizer
         self.batch_dim, self.seq_dim = batch_dim, seq_dim
+        self.progress = Progress(f"capture of {type(model).__name__}")
         self.casts: Set[int] = set()  # casts that are recorded though they change nothing here (casts.py)
         tensors = [t for t in tree_flatten((inputs, target))[0] if isinstance(t, torch.Tensor)]
         if not tensors:
@@ -233,6 +235,7 @@ def _mark_gradients(recorder: Recorder, model: torch.nn.Module) -> None:
 def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: bool) -> Step:
     recorder = world.recorder()
     recorder.forward_only = forward_only
+    plan.progress.say(f"{'forward pass' if forward_only else 'one step'} at batch {point[0]}" + (f", sequence {point[1]}" if point[1] else ""))
     step = Step(recorder)
     _register(recorder, plan.model)
     inputs, target = _inputs_at(plan, world, recorder, point, swapped.dtype)
@@ -445,14 +448,14 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     make = world.recorder
     world.recorder = lambda: active.append(make()) or active[-1]
     try:
-        with _gradients_kept(model):
+        with plan.progress, _gradients_kept(model):
             _find_casts(plan, world)
-        with _gradients_kept(model), Swapped(model, world) as swapped:
+        with plan.progress, _gradients_kept(model), Swapped(model, world) as swapped:
             steps, points = _steps(plan, world, swapped)
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
                         sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
                         world.name)
-        with _gradients_kept(model):
+        with plan.progress, _gradients_kept(model):
             _add_types(plan, world, trace, steps[0], points[0])
     except Exception as error:
         explained = _explain(error, active[-1] if active else None)
@@ -469,7 +472,9 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     if compile:
         amp = [p for p in (precision, trace.content["precision"]) if (p or "").startswith("amp-")]
         trace.content["compiled_precision"] = amp[0] if amp else retyped.precision_name(plan.type)
-        trace.content["compiled"] = _compiled(plan, trace.content["compiled_precision"], warnings)
+        with plan.progress:
+            plan.progress.say("kernels of torch.compile")
+            trace.content["compiled"] = _compiled(plan, trace.content["compiled_precision"], warnings)
     trace.content["warnings"] = warnings + trace.content["warnings"]
     return trace
 

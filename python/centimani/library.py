@@ -8,18 +8,18 @@ import json
 import os
 import tempfile
 from contextlib import contextmanager
+from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, TypeVar, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple, Type, TypeVar, Union
 
-from .results import LookupRate, Ranked, Table, from_json
+from .errors import CentimaniError
+from .results import LookupRate, Ranked, Timeline, from_json
+from .tables import Table
 
 T = TypeVar("T")
 
 Model = Union[str, "os.PathLike[str]", Any]  # a name, a file, a description, a Trace or a watch
-
-
-class CentimaniError(RuntimeError):
-    """Raised if there is no answer: the reason, its place, and what to do."""
 
 
 # ---- the library -------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def _spec(model: Model) -> Iterator[str]:
     if isinstance(model, (str, os.PathLike)):
         yield os.fspath(model)
         return
-    trace = getattr(model, "trace", model)
+    trace: Any = getattr(model, "trace", model)
     if not hasattr(trace, "save"):
         raise CentimaniError(f"a model is a name, a file, a description or a capture, not {type(model).__name__}; "
                              "capture(model, inputs) makes one of a module")
@@ -102,7 +102,8 @@ def _spec(model: Model) -> Iterator[str]:
 
 def _item(key: str, value: Any) -> List[str]:
     """One option of the program with its value. A mapping repeats the option; that of --lora is one list."""
-    name = key if key.startswith("-") else "--" + key.replace("_", "-")
+    word = key.rstrip("_").replace("_", "-")
+    name = ("-" if len(word) == 1 else "--") + word
     if value is True:
         return [name, "on"] if name == "--host-io" else [name]
     if value is None or value is False:
@@ -113,6 +114,26 @@ def _item(key: str, value: Any) -> List[str]:
     if isinstance(value, (list, tuple)):
         return [name, ",".join(map(str, value))]
     return [name, str(value)]
+
+
+def _options(command: str, given: Mapping[str, Any]) -> Dict[str, Any]:
+    """The options among a function's arguments. Fields of plan and tuning are options; a keyword is more special."""
+    from .questions import Plan, Tuning  # which imports this file
+    options: Dict[str, Any] = {}
+    known = {f.name for kind in (Plan, Tuning) for f in fields(kind)}
+    for name, kind in (("plan", Plan), ("tuning", Tuning)):
+        if given.get(name) is not None and not isinstance(given[name], kind):
+            raise TypeError(f"{name}= is a centimani.{kind.__name__}, not {type(given[name]).__name__}")
+        options.update(vars(given[name]) if given.get(name) is not None else {})
+    own = {k: v for k, v in given.items() if k not in ("model", "device", "devices", "plan", "tuning", "more")}
+    if command == "rank" and "devices" in given:
+        own["devices"] = given["devices"]
+    for name in given.get("more", {}):
+        if name not in known:
+            near = get_close_matches(name, [*known, *own], 1)
+            raise TypeError(f"{command}() has no argument '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    options.update({k: v for k, v in {**own, **given.get("more", {})}.items() if v is not None})
+    return options
 
 
 def _words(options: Mapping[str, Any]) -> List[str]:
@@ -132,28 +153,31 @@ def ask(command: str, model: Model, options: Mapping[str, Any]) -> Dict[str, Any
     return result
 
 
-def one(kind: Type[T], command: str, model: Model, device: Sequence[str], options: Mapping[str, Any]) -> T:
-    """One answer, as an object of `kind`."""
-    return from_json(kind, ask(command, model, {**options, **({"device": device[0]} if device else {})}))
+def one(kind: Type[T], command: str, given: Mapping[str, Any]) -> T:
+    """One answer, as an object of `kind`. `given`: all arguments of the function that was called."""
+    device = {"device": given["device"]} if "device" in given else {}
+    full = {"full": True} if kind is Timeline else {}
+    return from_json(kind, ask(command, given["model"], {**_options(command, given), **device, **full}))
 
 
-def per_device(kind: Type[T], command: str, model: Model, devices: Sequence[str], options: Mapping[str, Any]) -> Table[T]:
+def per_device(kind: Type[T], command: str, given: Mapping[str, Any]) -> Table[T]:
     """One answer per device."""
-    if not devices:
+    if not given["devices"]:
         raise CentimaniError(f"{command} needs a device: centimani.{command}(model, \"nvidia-h200\", batch=64)")
-    return Table([one(kind, command, model, (d,), options) for d in devices])
+    return Table([one(kind, command, {**given, "device": device}) for device in given["devices"]], kind)
 
 
-def ranking(command: str, model: Model, options: Mapping[str, Any]) -> Table[Ranked]:
-    result = ask(command, model, options)
-    return Table([from_json(Ranked, {"model": result.get("model"), **row}) for row in result.get("ranking", [])])
+def ranking(command: str, given: Mapping[str, Any]) -> Table[Ranked]:
+    result = ask(command, given["model"], _options(command, given))
+    shared = {name: result.get(name) for name in ("model", "objective", "unit")}
+    return Table([from_json(Ranked, {**shared, **row}) for row in result.get("ranking", [])], Ranked)
 
 
-def rates(command: str, devices: Sequence[str], options: Mapping[str, Any]) -> Table[LookupRate]:
+def rates(command: str, given: Mapping[str, Any]) -> Table[LookupRate]:
     """Rates of the devices, or of all that are known; those without a prediction have a reason."""
-    asked = [["--device", d] for d in devices] or [[]]
-    found = [json.loads(answer(command, "--json", *device, *_words(options))[0])["devices"] for device in asked]
-    return Table([from_json(LookupRate, row) for rows in found for row in rows])
+    asked = [["--device", d] for d in given["devices"]] or [[]]
+    found = [json.loads(answer(command, "--json", *device, *_words(_options(command, given)))[0])["devices"] for device in asked]
+    return Table([from_json(LookupRate, row) for rows in found for row in rows], LookupRate)
 
 
 def models() -> List[Dict[str, Any]]:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.py - answers as dataclasses, and as tables in a terminal or a notebook. Units are SI, in the field names."""
+"""results.py - answers as dataclasses. Numbers have the units that their names say, in SI, and 90 % intervals."""
 from __future__ import annotations
 
-import html
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Callable, Dict, Generic, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
+
+from . import plots
+from .quantities import bytes_text, with_units
+from .tables import Row, Table
 
 T = TypeVar("T")
 
@@ -12,21 +16,42 @@ T = TypeVar("T")
 def from_json(kind: Type[T], answer: Dict[str, Any]) -> T:
     """Fill the fields that the dataclass has; `raw` keeps the whole answer."""
     names = {f.name for f in fields(kind)} - {"raw"}  # type: ignore[arg-type]
-    return kind(**{k: v for k, v in answer.items() if k in names}, raw=answer)  # type: ignore[call-arg]
+    return kind(**{k: v for k, v in with_units(answer).items() if k in names}, raw=answer)  # type: ignore[call-arg]
 
 
-class Shown:
-    """Shows an answer as a table of one row in a terminal's print() and in a notebook."""
+class Answer(Mapping):  # type: ignore[type-arg]
+    """An answer: fields with types and units, the program's JSON as a read-only dict, and a table or a chart."""
+    raw: Dict[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.raw[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.raw)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def _table(self) -> "Table[Any]":
+        return Table([self])
 
     def __str__(self) -> str:
-        return str(Table([self]))
+        return str(self._table())
 
     def _repr_html_(self) -> str:
-        return Table([self])._repr_html_()
+        return self._table()._repr_html_()
+
+    def to_pandas(self) -> Any:
+        """A DataFrame; needs pandas. `frame.attrs["units"]` has the units of its columns."""
+        return self._table().to_pandas()
+
+    def plot(self, ax: Any = None) -> Any:
+        """A chart on `ax` or on new axes, which are returned; needs matplotlib."""
+        return plots.draw(self._table(), ax)
 
 
-@dataclass
-class Graph(Shown):
+@dataclass(eq=False)
+class Graph(Answer):
     """The work of one training step."""
     model: str = ""
     source: str = ""
@@ -45,8 +70,8 @@ class Graph(Shown):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
-class Prediction(Shown):
+@dataclass(eq=False)
+class Prediction(Answer):
     """The time of one step on one device."""
     model: str = ""
     device: str = ""
@@ -68,9 +93,17 @@ class Prediction(Shown):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
+@dataclass(eq=False)
 class Ranked(Prediction):
     """One entry of a ranking."""
+    rank: Optional[int] = None
+    name: str = ""
+    n: int = 1
+    cluster: Optional[str] = None
+    plan: Optional[Dict[str, Any]] = None
+    job: Optional[Dict[str, Any]] = None
+    hours: Optional[float] = None
+    usd: Optional[float] = None
     price_hour: Optional[float] = None
     price_basis: Optional[str] = None
     provider: Optional[str] = None
@@ -80,8 +113,8 @@ class Ranked(Prediction):
     tied_with_next: bool = False
 
 
-@dataclass
-class LookupRate(Shown):
+@dataclass(eq=False)
+class LookupRate(Answer):
     """Random look-ups per second of a device, or the reason why they are not predicted."""
     device: str = ""
     lookups_s: Optional[float] = None
@@ -94,8 +127,8 @@ class LookupRate(Shown):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
-class Memory(Shown):
+@dataclass(eq=False)
+class Memory(Answer):
     """Whether a step fits, and what the memory is used for."""
     model: str = ""
     device: str = ""
@@ -114,7 +147,7 @@ class Memory(Shown):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
+@dataclass(eq=False)
 class Fit(Memory):
     """Whether a step fits. True in a condition if the verdict is "fits": assert centimani.fits(...)."""
     answer: str = ""
@@ -136,8 +169,8 @@ class Fit(Memory):
         return said + ("" if self or not most else f"; largest micro-batch that fits: {most}")
 
 
-@dataclass
-class Batch(Shown):
+@dataclass(eq=False)
+class Batch(Answer):
     """The batch size to train with on a device, and the sizes it was chosen from."""
     model: str = ""
     device: str = ""
@@ -151,7 +184,7 @@ class Batch(Shown):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
+@dataclass(eq=False)
 class Explanation(Prediction):
     """Shares of a step's time."""
     bottleneck: str = ""
@@ -159,18 +192,46 @@ class Explanation(Prediction):
     sensitivity: List[Dict[str, Any]] = field(default_factory=list, repr=False)
 
 
-class Listed:
+class Listed(Answer):
     """Shows one of its members, a list, as a table."""
     _list = ""
 
-    def __str__(self) -> str:
-        return str(Table([Row(row) for row in getattr(self, self._list)], LISTS[type(self)]))
-
-    def _repr_html_(self) -> str:
-        return Table([Row(row) for row in getattr(self, self._list)], LISTS[type(self)])._repr_html_()
+    def _table(self) -> "Table[Any]":
+        return Table([Row(with_units(row)) for row in getattr(self, self._list)], type(self))
 
 
-@dataclass
+@dataclass(eq=False)
+class Timeline(Listed):
+    """One step in time: what host, device and network do, by lane; with its operators, memory and rooflines."""
+    _list = "slices"
+    model: str = ""
+    device: str = ""
+    batch: int = 0
+    precision: str = ""
+    step_time_s: float = 0.0
+    interval_s: Tuple[float, float] = (0.0, 0.0)
+    bottleneck: str = ""
+    timeline: Dict[str, Any] = field(default_factory=dict, repr=False)
+    ops: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+    memory: Dict[str, Any] = field(default_factory=dict, repr=False)
+    roofs: List[Dict[str, Any]] = field(default_factory=list, repr=False)
+    warnings: List[str] = field(default_factory=list)
+    raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def lanes(self) -> List[str]:
+        return [lane["name"] for lane in self.timeline["lanes"]]
+
+    @property
+    def slices(self) -> List[Dict[str, Any]]:
+        """Parts of the step in the order of lanes and time; short calls of a phase are joined."""
+        return [{"lane": lane["name"], **part} for lane in self.timeline["lanes"] for part in lane["slices"]]
+
+    def plot(self, ax: Any = None) -> Any:
+        return plots.timeline(self, ax)
+
+
+@dataclass(eq=False)
 class Scale(Listed):
     """How training scales over several devices."""
     _list = "points"
@@ -182,8 +243,8 @@ class Scale(Listed):
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
 
 
-@dataclass
-class Plan(Listed):
+@dataclass(eq=False)
+class Plans(Listed):
     """Parallel plans for training on many devices, best first."""
     _list = "best"
     model: str = ""
@@ -194,119 +255,3 @@ class Plan(Listed):
     search_time_s: float = 0.0
     warnings: List[str] = field(default_factory=list)
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
-
-
-# ---- tables ------------------------------------------------------------------------------------------------------
-
-
-def seconds(value: Optional[float]) -> str:
-    if value is None:
-        return "-"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return "0 s" if value == 0 else f"{value / 1e-9:.3g} ns"
-
-
-def bytes_text(value: Optional[float]) -> str:
-    if value is None:
-        return "-"
-    for unit, scale in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
-        if value >= scale:
-            return f"{value / scale:.3g} {unit}"
-    return f"{value:.0f} B"
-
-
-def number(value: Optional[float]) -> str:
-    return "-" if value is None else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def yes_no(value: Optional[bool]) -> str:
-    return "-" if value is None else "yes" if value else "no"
-
-
-Column = Tuple[str, Callable[[Any], str]]
-COLUMNS: Dict[type, Sequence[Column]] = {
-    Graph: (("model", lambda r: r.model), ("parameters", lambda r: f"{r.params:,}"),
-            ("FLOP forward", lambda r: f"{r.forward_flop:.4g}"), ("FLOP in all", lambda r: f"{r.training_flop:.4g}"),
-            ("memory", lambda r: bytes_text(r.peak_bytes))),
-    Prediction: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
-                 ("precision", lambda r: r.precision),
-                 ("step", lambda r: seconds(r.step_time_s)),
-                 ("from", lambda r: seconds(r.interval_s[0])), ("to", lambda r: seconds(r.interval_s[1])),
-                 ("samples/s", lambda r: number(r.throughput_samples_s)),
-                 ("MFU", lambda r: "-" if r.mfu is None else f"{100 * r.mfu:.1f} %")),
-    Ranked: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
-             ("step", lambda r: seconds(r.step_time_s)),
-             ("samples/s", lambda r: number(r.throughput_samples_s)), ("per USD", lambda r: number(r.samples_per_usd)),
-             ("J/sample", lambda r: number(r.energy_j_per_sample)), ("fits", lambda r: yes_no(r.fits))),
-    Memory: (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)),
-             ("needs", lambda r: bytes_text(r.peak_bytes)),
-             ("fits", lambda r: yes_no(r.fits)), ("most at", lambda r: r.peak_op or "-")),
-    LookupRate: (("device", lambda r: r.device), ("look-ups/s", lambda r: number(r.lookups_s)),
-                 ("from", lambda r: number(r.lookups_s_low)), ("to", lambda r: number(r.lookups_s_high)),
-                 ("limited by", lambda r: r.limited_by or "-"), ("not predicted", lambda r: r.reason or "")),
-}
-COLUMNS[Fit] = tuple(COLUMNS[Memory][:-1]) + (
-    ("probability", lambda r: f"{100 * r.probability:.0f} %"),
-    ("largest micro-batch", lambda r: "-" if r.largest_micro_batch is None else str(r.largest_micro_batch)))
-COLUMNS[Explanation] = tuple(COLUMNS[Prediction]) + (("limited by", lambda r: r.bottleneck),)
-COLUMNS[Batch] = (("device", lambda r: r.device), ("batch", lambda r: str(r.batch)), ("objective", lambda r: r.objective),
-                  ("needs", lambda r: bytes_text(r.peak_bytes)), ("fits", lambda r: yes_no(r.fits)))
-
-
-class Row:
-    """An entry of a list in an answer, with its members as attributes."""
-
-    def __init__(self, members: Dict[str, Any]):
-        self.__dict__.update(members)
-
-
-LISTS: Dict[type, Sequence[Column]] = {
-    Scale: (("devices", lambda r: str(r.n)), ("step", lambda r: seconds(r.step_time_s)),
-            ("samples/s", lambda r: number(r.throughput_samples_s)),
-            ("efficiency", lambda r: f"{100 * r.efficiency:.0f} %"), ("fits", lambda r: yes_no(r.fits))),
-    Plan: (("tp", lambda r: str(r.tp)), ("pp", lambda r: str(r.pp)), ("dp", lambda r: str(r.dp)),
-           ("zero", lambda r: str(r.zero)), ("micro-batch", lambda r: str(r.micro_batch)),
-           ("recompute", lambda r: r.recompute), ("step", lambda r: seconds(r.step_time_s)),
-           ("samples/s", lambda r: number(r.throughput_samples_s)), ("memory", lambda r: bytes_text(r.peak_bytes))),
-}
-
-
-class Table(Generic[T]):
-    """A list of answers that prints itself as a table."""
-
-    def __init__(self, rows: Sequence[T], columns: Optional[Sequence[Column]] = None):
-        self.rows: List[T] = list(rows)
-        self.columns = columns
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: int) -> T:
-        return self.rows[index]
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.rows)
-
-    def _cells(self) -> List[List[str]]:
-        if not self.rows:
-            return []
-        columns = self.columns or COLUMNS[type(self.rows[0])]
-        return [[title for title, _ in columns]] + [[show(r) for _, show in columns] for r in self.rows]
-
-    def __str__(self) -> str:
-        cells = self._cells()
-        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))] if cells else []
-        return "\n".join("  ".join(text.ljust(w) if i == 0 else text.rjust(w) for i, (text, w) in
-                                   enumerate(zip(row, widths))).rstrip() for row in cells)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        cells = self._cells()
-        if not cells:
-            return "<p>nothing</p>"
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in cells[0])
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in cells[1:])
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
