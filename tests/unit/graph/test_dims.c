@@ -26,11 +26,12 @@ TEST(the_square_of_the_batch_size_is_refused)
 
 TEST(overflow_is_refused)
 {
-    cm_dim large = cm__fixed(INT64_MAX), small = cm__fixed(INT64_MIN), steep = {INT64_MAX, 0}, falling = {INT64_MIN, 0};
+    cm_dim large = cm__fixed(INT64_MAX), small = cm__fixed(INT64_MIN), steep = {INT64_MAX, 0};
+    cm_dim falling = {INT64_MIN, 0}, once = {1, 0};
     REFUSES(LIMIT, "overflows", cm__dim_add(g, large, cm__fixed(1)));
-    REFUSES(LIMIT, "overflows", cm__dim_add(g, steep, (cm_dim){1, 0}));
+    REFUSES(LIMIT, "overflows", cm__dim_add(g, steep, once));
     REFUSES(LIMIT, "overflows", cm__dim_sub(g, small, cm__fixed(1)));
-    REFUSES(LIMIT, "overflows", cm__dim_sub(g, falling, (cm_dim){1, 0}));
+    REFUSES(LIMIT, "overflows", cm__dim_sub(g, falling, once));
     REFUSES(LIMIT, "overflows", cm__dim_mul(g, large, cm__fixed(2)));
     REFUSES(LIMIT, "overflows", cm__dim_mul(g, steep, cm__fixed(2)));
     REFUSES(LIMIT, "overflows", cm__dim_mul(g, cm__fixed(2), steep));

@@ -73,9 +73,10 @@ static void dispatched(void **state)
     is(first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, plan).backward_comm_s,
        2 * cm__comm_time(f, CM__ALL_TO_ALL, all, 1.75 * once));
     cm_fabric *two; /* nodes of two devices */
+    cm__group  pair = {2, 1};
     if (cm_fabric_new(d, "node=2,net=400Gb", &two, &diag)) fail_msg("%s", diag.reason);
     is(first_layer(ctx, two, step, CM_RUNTIME_MEGATRON, plan).backward_comm_s,
-       2 * cm__comm_time(two, CM__ALL_TO_ALL, (cm__group){2, 1}, 1.5 * once));
+       2 * cm__comm_time(two, CM__ALL_TO_ALL, pair, 1.5 * once));
     cm_fabric_free(two);
     behind.async_experts = true;
     is(first_layer(ctx, f, step, CM_RUNTIME_MEGATRON, behind).backward_comm_s, 0);
@@ -199,7 +200,8 @@ static void exchanges_draw_power(void **state)
     double             clock[2], seconds = 0.02, bytes[2] = {0, 0.02 * 2e12};
     for (int i = 0; i < 2; i++) {
         cm__step_time(&m, 2, timed);
-        clock[i] = cm__step_throttle(&m, 2, (cm__exchanges){seconds, bytes[i]}, timed).clock;
+        cm__exchanges sent = {seconds, bytes[i]};
+        clock[i] = cm__step_throttle(&m, 2, sent, timed).clock;
     }
     assert_true(clock[0] < 1 && clock[1] < clock[0]);
     cm_graph_free(step);
