@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools/first_sight")]
@@ -35,6 +36,14 @@ def plain(name):
             and all(e.isfile() and e.mtime == e.uid == e.gid == 0 and not e.uname and ".." not in e.name and e.name[0] != "/" for e in entries))
 
 
+def added(source):
+    """Names of the networks that a file adds one by one. It imports their libraries when it builds them."""
+    scope, torch = {}, mock.Mock(nn=mock.Mock(Module=object))
+    with mock.patch.dict(sys.modules, torch=torch):
+        exec(source, scope)
+    return {"written:" + name for name in scope["NETWORKS"]}
+
+
 def defined(source):
     """Names of the networks that a Python file of a list defines."""
     tree, names = ast.parse(source), set()
@@ -43,6 +52,8 @@ def defined(source):
         target = getattr(node.targets[0], "id", "") if isinstance(node, ast.Assign) else ""
         if target not in ("NETWORKS", "TRANSFORMERS"):
             continue
+        if isinstance(value, ast.Dict) and not value.keys:
+            return added(source)
         found = value.keys if isinstance(value, ast.Dict) else value.generators[0].iter.elts
         names |= {("written:" if target == "NETWORKS" else "transformers:") + (getattr(k, "value", None) or k.id) for k in found}
     return names
