@@ -54,7 +54,7 @@ static void property_name(const char *option_name, char *name, size_t size)
 /* ---- schemas ---------------------------------------------------------------------------------------------------- */
 
 static const char model_about[] =
-    "a named model such as resnet50 or gpt2, a file (.onnx, config.json, .cmt.json), or a description such as "
+    "a named model such as resnet50 or meta-llama/Llama-3.1-8B, a file (.onnx, config.json, .cmt.json), or a description such as "
     "gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200";
 
 /* Flags are true or false; other options take numbers or texts, as on the command line. */

@@ -24,6 +24,12 @@ cm_graph *cm__import_description(cm__ctx *ctx, const char *text, const cm_load_o
 /* The layer language of data/models/ *.net. */
 cm_graph *cm__import_net(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
+/* hub.c: a model of huggingface.co by the name of its repository, ORGANISATION/NAME, in the local cache. */
+bool        cm__is_hub_name(const char *spec);                   /* it could be one */
+const char *cm__hub_cache(cm__ctx *ctx);                         /* the cache's folder; NULL: no variable names one */
+const char *cm__hub_folder(cm__ctx *ctx, const char *name);      /* of the repository, in the cache */
+const char *cm__hub_config(cm__ctx *ctx, const char *name);      /* path of its config.json; NULL: not in the cache */
+
 /* A text file of data/models by name ("resnet50.net"), embedded in the program; NULL: none. */
 const char *cm__data_file(const char *name, size_t *size);
 

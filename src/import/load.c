@@ -40,11 +40,10 @@ static cm_graph *load_net(cm__ctx *ctx, const char *name, const cm__mapping *m, 
     return cm__import_net(ctx, name, cm__text_copy_n(ctx, (const char *)m->bytes, m->size), m->size, o);
 }
 
-static cm_graph *load_file(cm__ctx *ctx, const char *path, const cm_load_options *o)
+static cm_graph *load_file(cm__ctx *ctx, const char *path, const char *name, const cm_load_options *o)
 {
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
-    const char  *name = base_name(path);
     bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m),
                  net = ends_with(path, ".net");
     int64_t      most = net ? NET_MAX : trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
@@ -93,12 +92,29 @@ static cm_graph *load_named(cm__ctx *ctx, const cm_model_info *info, const cm_lo
     return g;
 }
 
-noreturn static void unknown(cm__ctx *ctx, const char *spec)
+static const char *nearest_model(const char *name)
 {
-    const char *names[NAMES_MAX], *shown = cm__text_copy_n(ctx, spec, strnlen(spec, 128));
+    const char *names[NAMES_MAX];
     int32_t     n = 0;
     for (int32_t i = 0; i < cm_models() && n < NAMES_MAX; i++) names[n++] = cm_model(i)->id;
-    const char *near = cm__nearest(shown, names, (size_t)n);
+    return cm__nearest(name, names, (size_t)n);
+}
+
+/* A model of the hub that is neither named nor in the cache, or a path to nothing. */
+noreturn static void not_in_cache(cm__ctx *ctx, const char *spec)
+{
+    const char *cache = cm__hub_cache(ctx), *near = nearest_model(strchr(spec, '/') + 1);
+    cm__fail(ctx, CM_ERR_UNKNOWN,
+             "'%s' is neither file nor named model%s%s%s, and %s%s%s: run `hf download %s config.json`, or give the "
+             "path of a config.json",
+             spec, near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "",
+             cache ? "the Hugging Face cache has no config.json of it in " : "there is no Hugging Face cache",
+             cache ? cm__format(ctx, "%s/", cache) : "", cache ? cm__hub_folder(ctx, spec) : "", spec);
+}
+
+noreturn static void unknown(cm__ctx *ctx, const char *spec)
+{
+    const char *shown = cm__text_copy_n(ctx, spec, strnlen(spec, 128)), *near = nearest_model(shown);
     cm__fail(ctx, CM_ERR_UNKNOWN, "'%s' is neither file nor description nor named model%s%s%s (`centimani models`)",
              shown, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
@@ -108,6 +124,8 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     struct stat          s;
     const char          *file = file_at(ctx, spec);
     const cm_model_info *info = cm_model_find(spec);
+    const char          *name = file ? base_name(file) : spec;
+    if (!file && !info) file = cm__hub_config(ctx, spec);
     bool net = info && cm__data_file(info->definition, &(size_t){0});
     bool config = file && ends_with(file, ".json") && !ends_with(file, ".cmt.json");
     if (o->past && !cm__is_description(spec) && (net || (!info && !config)))
@@ -115,10 +133,13 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     bool described = cm__is_description(spec), sized = !described && (file ? !ends_with(file, ".json") : net);
     if (o->dims && o->dims[0] && !sized && (described || file || info))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "--dim sets free sizes of ONNX files and layer lists; this model has none");
-    bool path = strchr(spec, '/') || ends_with(spec, ".onnx") || ends_with(spec, ".json") || !stat(spec, &s);
+    bool ending = ends_with(spec, ".onnx") || ends_with(spec, ".json") || ends_with(spec, ".net");
+    bool hub = strchr(spec, '/') && cm__is_hub_name(spec) && !ending && stat(spec, &s);
+    bool path = strchr(spec, '/') || ending || !stat(spec, &s);
     if (described) return cm__import_description(ctx, spec, o);
-    if (file) return load_file(ctx, file, o);
+    if (file) return load_file(ctx, file, name, o);
     if (info) return load_named(ctx, info, o);
+    if (hub) not_in_cache(ctx, spec);
     if (path) no_file(ctx, spec);
     if (strchr(spec, ':')) return cm__import_description(ctx, spec, o); /* fails with a list of kinds */
     unknown(ctx, spec);
