@@ -29,7 +29,12 @@ static json_t *initialize(const json_t *params)
     return json_pack("{s:s, s:{s:{}}, s:{s:s, s:s}, s:s}", "protocolVersion", version, "capabilities", "tools",
                      "serverInfo", "name", "centimani", "version", CM_VERSION, "instructions",
                      "Predicts on which accelerator to train a neural network, how fast, at what cost and how "
-                     "certainly. Times are seconds, sizes bytes; intervals are 90 % intervals.");
+                     "certainly. Times are seconds, sizes bytes; intervals are 90 % intervals. A model is a named model "
+                     "(tool models), a Hugging Face name, a config.json, .onnx or .cmt.json file, or a description "
+                     "such as gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200. Schemas have the common "
+                     "options in short; the tool options lists all of a tool. A long answer is shortened and has "
+                     "`more`: call the tool again with the same arguments and one of these places as the argument "
+                     "`more`. /ranking/12- is the list from its 13th entry on, /ranking/0 all fields of the first.");
 }
 
 static json_t *ping(const json_t *params)

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_mcp.c - messages of the Model Context Protocol from arbitrary bytes: every answer is a response of JSON-RPC, and
- * the words of a tool's command line are its command, options that the command has, and operands.
+ * the words of a tool's command line are its command, options that the command has, and operands. An answer is not too
+ * long to read, which the long one of the command below tries.
  *
  * The command itself does not run, because one that does may take long.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "answer.h"
 #include "cli.h"
 #include "mcp.h"
+
+#define ANSWER_BYTES 20000
+#define TOOLS_MOST 12288
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -32,7 +37,11 @@ int cm_answer(int argc, const char *const *argv, char **result, char **notes)
         if (strcmp(argv[i], "--") == 0) operands = true;
         else if (!operands && (argv[i][0] != '-' || !takes(c, argv[i]))) abort();
     }
-    *result = strdup("{\"schema\": 1}");
+    *result = malloc(ANSWER_BYTES + 64);
+    if (!*result) abort();
+    char *at = *result + sprintf(*result, "{\"schema\":1,\"ranking\":[0");
+    while (at < *result + ANSWER_BYTES) at += sprintf(at, ",{\"device\":\"a\",\"x/y\":[1.5,null]}");
+    strcpy(at, "]}");
     *notes = strdup("warning: none\n");
     return EXIT_DONE;
 }
@@ -50,6 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     bool        result = json_object_get(answer, "result"), error = json_object_get(answer, "error");
     char       *text = json_dumps(answer, JSON_COMPACT);
     if (!protocol || strcmp(protocol, "2.0") != 0 || result == error || !json_object_get(answer, "id") || !text) abort();
+    bool tools = json_object_get(json_object_get(answer, "result"), "tools");
+    if (strlen(text) > (tools ? TOOLS_MOST : MCP_ANSWER_MOST) + 6 * size) abort(); /* 6: the id, escaped */
     free(text);
     json_decref(answer);
     return 0;
