@@ -232,11 +232,30 @@ def write_launches(out, label, rows):
     return write_numbers(out, "uint8_t", f"{label}_launches", launches) + ", NULL"
 
 
+def identifier(name):
+    return re.sub(r"\W", "_", name).upper() or "NONE"
+
+
+def variant(text):
+    """The C expression of a variant; the compiler knows the names."""
+    kernel = re.fullmatch(r"(flash1|flash|efficient|cudnn)(?:-(.*))?", text)
+    name, form = (kernel[2] or "", kernel[1]) if kernel else (text.split(":") + [""])[:2]
+    return f"CM__V({identifier(name)}, {identifier(form)})"
+
+
+def types(text):
+    """The C expression of types such as "bf16+fp32>fp32"."""
+    operands, result = (text.split(">") + [""])[:2]
+    first, others = (operands.split("+") + [operands])[:2]
+    return "CM__TYPES({})".format(", ".join(("CM__" if t == "tf32" else "CM_") + t.upper() for t in (first, others, result or first)))
+
+
 def write_table(out, label, table, number, calls, shared):
     """Write one table's arrays; return the initializer of its row."""
-    rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "variant", "dtype", "kind", "source", "date")]
+    rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "kind", "source", "date")]
     sizes = sizes_of(rows)
-    members = [*map(c_string, texts), list(calls).index(table["op"]), PASSES.index(table["pass"]), len(rows), number,
+    members = [*map(c_string, texts), list(calls).index(table["op"]), PASSES.index(table["pass"]),
+               variant(table.get("variant", "")), types(table["dtype"]), len(rows), number,
                int(sizes == sorted(sizes)), write_sizes(out, label, sizes, shared.get(table["op"])),
                write_times(out, label, rows), write_launches(out, label, rows)]
     return f"    {{{', '.join(map(str, members))}}},\n"

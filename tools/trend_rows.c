@@ -18,11 +18,13 @@
 static void print_row(const cm__kernel_table *t, int32_t row, const cm__limits *limits)
 {
     float    inputs[CM__TREND_INPUTS];
+    char     variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
     cm__call c = cm__call_of_table(t);
     cm__set_row(&c, t, row);
     cm__drop_shape(&c);
     int count = cm__trend_inputs(&c, limits, NULL, inputs);
-    printf("%s\t%s\t%s\t%.6g", t->dtype, *t->variant ? t->variant : "-", cm__pass_names[t->pass],
+    printf("%s\t%s\t%s\t%.6g", cm__types_text(t->types, types),
+           t->variant ? cm__variant_text(t->variant, variant) : "-", cm__pass_names[t->pass],
            log((double)cm__row_time(t, row) / cm__roofline(limits, &c)));
     for (int i = 0; i < count; i++) printf("\t%.7g", (double)inputs[i]);
     putchar('\n');

@@ -91,7 +91,11 @@ void cm__add_collective(cm_bench *b, const char *suite, const char *label, cm_co
 
 /* Parse a call such as "gemm forward nn fp32 1,64,64,64". The text must be valid. */
 cm__call cm__call_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
-cm_call  cm__call_for_backend(const cm__call *call); /* the result points into `call` */
+/* The texts of a call. The result of the function points into `call` and `texts`. */
+typedef struct cm__call_texts {
+    char variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
+} cm__call_texts;
+cm_call  cm__call_for_backend(const cm__call *call, cm__call_texts *texts);
 /* The data types that the device computes in, in the order of its description; NULL: index is past the end. */
 const char *cm__bench_dtype(const cm_bench *b, int index);
 bool        cm__is_half(const char *dtype);

@@ -63,13 +63,14 @@ static void describe_call(cm_bench *b, int32_t at, const cm__call *call)
     const cm__call_kind *kind = &cm__call_kinds[call->op];
     cm_bench_result     *r = &b->results[at];
     cm__call            *kept = cm__alloc(b->ctx, sizeof *kept);
+    cm__call_texts      *texts = cm__alloc(b->ctx, sizeof *texts);
     *kept = *call;
     b->cases[at].kind = CM__CASE_CALL;
     b->cases[at].call = *call;
     r->op = kind->name;
     r->pass = cm__pass_names[call->pass];
-    r->variant = kept->variant;
-    r->dtype = kept->dtype;
+    r->variant = cm__variant_text(call->variant, texts->variant);
+    r->dtype = cm__types_text(call->types, texts->types);
     r->dims = kept->sizes;
     r->n_dims = kind->n_sizes;
     cm__call_work(call, &r->flop, &r->bytes);
@@ -89,7 +90,8 @@ static int32_t add_call(cm_bench *b, const char *suite, const char *label, const
 bool cm__add_call(cm_bench *b, const char *suite, const char *label, const cm__call *call, int32_t times,
                    double paper_flop)
 {
-    cm_call request = cm__call_for_backend(call);
+    cm__call_texts texts;
+    cm_call        request = cm__call_for_backend(call, &texts);
     if (!b->backend->supports(b->state, &request)) return false;
     add_call(b, suite, label, call, times, paper_flop);
     return true;

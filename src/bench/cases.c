@@ -60,8 +60,11 @@ static void read_entry(cm__ctx *ctx, const json_t *entry, void (*take)(void *use
     if (pass_row < 0) cm__fail(ctx, CM_ERR_FORMAT, "no pass '%s'", pass);
     call.op = (int16_t)op_row;
     call.pass = (int16_t)pass_row;
-    strcpy(call.variant, word(ctx, entry, "variant", ""));
-    strcpy(call.dtype, word(ctx, entry, "dtype", NULL));
+    const char *variant = word(ctx, entry, "variant", ""), *types = word(ctx, entry, "dtype", NULL);
+    call.variant = cm__variant_find(variant);
+    call.types = cm__types_find(types);
+    if (call.variant == CM__NO_VARIANT) cm__fail(ctx, CM_ERR_FORMAT, "no variant '%s'", variant);
+    if (call.types == CM__NO_TYPES) cm__fail(ctx, CM_ERR_FORMAT, "no types '%s'", types);
     check_dims(ctx, entry, &cm__call_kinds[op_row]);
     if (!json_is_array(rows)) cm__fail(ctx, CM_ERR_FORMAT, "'rows' must be an array of arrays of sizes");
     for (size_t i = 0; i < json_array_size(rows); i++) {

@@ -112,7 +112,8 @@ static cm__effort effort_for(const runner *r)
 
 static cm_status prepare_call(cm_bench *b, int32_t i, cm__repeated *timed, cm_diag *diag)
 {
-    cm_call         call = cm__call_for_backend(&b->cases[i].call);
+    cm__call_texts  texts;
+    cm_call         call = cm__call_for_backend(&b->cases[i].call, &texts);
     cm_case_options options = {.cold = b->options.cold, .search = b->options.search};
     cm_status       status = b->backend->prepare(b->state, &call, &options, &timed->object, diag);
     if (status != CM_OK) return status;

@@ -25,66 +25,6 @@ int cm__call_find(const char *name)
     return -1;
 }
 
-/* ---- types ------------------------------------------------------------------------------------------------------ */
-
-static const struct {
-    char    name[12]; /* filled up with zeros */
-    double  bytes;
-    cm_rate rate;
-} types[] = {
-    {"fp32", 4, CM_RATE_FP32},  {"tf32", 4, CM_RATE_TF32},  {"bf16", 2, CM_RATE_BF16}, {"fp16", 2, CM_RATE_FP16},
-    {"fp64", 8, CM_RATE_FP64},  {"fp8", 1, CM_RATE_FP8},    {"int8", 1, CM_RATE_INT8}, {"uint8", 1, CM_RATE_INT8},
-    {"int64", 8, CM_RATE_FP32}, {"int32", 4, CM_RATE_FP32}, {"bool", 1, CM_RATE_FP32}, {"int16", 2, CM_RATE_FP32},
-    {"complex64", 8, CM_RATE_FP32},
-};
-
-/* The names of up to four letters are compared as one number. */
-static int short_type(const char *text)
-{
-    uint32_t word, name;
-    memcpy(&word, text, sizeof word);
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        memcpy(&name, types[i].name, sizeof name);
-        if (name == word && !types[i].name[4]) return (int)i;
-    }
-    return 0;
-}
-
-/* The type at the start of the text, up to the end, '+' or '>'. */
-static int type_at(const char *text)
-{
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        size_t k = 0;
-        while (types[i].name[k] && types[i].name[k] == text[k]) k++;
-        if (!types[i].name[k] && (!text[k] || text[k] == '+' || text[k] == '>')) return (int)i;
-    }
-    return 0;
-}
-
-/* Fast path for a single type, the usual case: names have at most four letters, and texts are zero-padded. */
-static bool of_one_type(const char *dtype) { return !dtype[4]; }
-
-double cm__call_element(const cm__call *call, int index)
-{
-    if (of_one_type(call->dtype)) return types[short_type(call->dtype)].bytes;
-    const char *at = call->dtype, *result = strchr(at, '>');
-    if (index < 0) return types[type_at(result ? result + 1 : at)].bytes;
-    for (const char *next = strchr(at, '+'); index > 0 && next && (!result || next < result); index--) {
-        at = next + 1;
-        next = strchr(at, '+');
-    }
-    return types[type_at(at)].bytes;
-}
-
-cm_rate cm__type_rate(const char dtype[CM__CALL_TEXT])
-{
-    if (of_one_type(dtype)) return types[short_type(dtype)].rate;
-    const char *result = strchr(dtype, '>');
-    return types[type_at(result ? result + 1 : dtype)].rate;
-}
-
-cm_rate cm__call_rate(const cm__call *call) { return cm__type_rate(call->dtype); }
-
 /* ---- work ------------------------------------------------------------------------------------------------------- */
 
 static double product(const int64_t *sizes, int count)
@@ -99,7 +39,7 @@ static void work_gemm(const cm__call *c, double *flop, double *bytes)
 {
     double b = cm__size(c, CM__GEMM_BATCH), m = cm__size(c, CM__GEMM_M), n = cm__size(c, CM__GEMM_N),
            k = cm__size(c, CM__GEMM_K);
-    *flop = 2 * b * m * n * k * (strcmp(c->dtype, "complex64") ? 1 : 4);
+    *flop = 2 * b * m * n * k * (c->types == CM__ALL(CM_COMPLEX64) ? 4 : 1);
     *bytes = b * (m * k + k * n + m * n) * cm__call_element(c, 0);
 }
 
@@ -173,7 +113,7 @@ static void work_norm(const cm__call *c, double *flop, double *bytes)
 static void work_softmax(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 2), reads = c->pass == CM__PASS_FORWARD ? 1 : 2;
-    if (strcmp(c->variant, "causal") == 0) reads /= 2;
+    if (c->variant == CM__V_CAUSAL) reads /= 2;
     *flop = 8 * elements;
     *bytes = elements * (reads * cm__call_element(c, 0) + cm__call_element(c, -1));
 }
@@ -186,53 +126,29 @@ static void work_cross_entropy(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * (c->pass == CM__PASS_FORWARD ? 2 : 4) * cm__call_element(c, 0);
 }
 
-/* Functions that read another number of operands than their types indicate. */
+/* Functions that read another number of operands than one: how many more, and further bytes per element: masks. */
 static const struct {
-    const char *name;
-    int         reads;
-    double      extra; /* further bytes per element: masks */
-} functions[] = {
-    {"fill", 0, 0},
-    {"add", 2, 0},
-    {"sub", 2, 0},
-    {"mul", 2, 0},
-    {"div", 2, 0},
-    {"where", 2, 1},
-    {"and", 2, 0},
-    {"dropout", 1, 1},
-    {"dropout_add", 2, 1},
-    {"dropout_grad", 1, 1},
-    {"relu_grad", 2, 0},
-    {"gelu_grad", 2, 0},
-    {"gelu_tanh_grad", 2, 0},
-    {"silu_grad", 2, 0},
-    {"sigmoid_grad", 2, 0},
-    {"tanh_grad", 2, 0},
-    {"hardswish_grad", 2, 0},
-    {"mish_grad", 2, 0},
-    {"addcmul", 3, 0},
-    {"glu", 2, 0},
-    {"glu_grad", 4, 0}, /* three times as many elements as the result's halves are read, and twice as many written */
+    int8_t more, extra;
+} functions[CM__VARIANT_NAMES + 1] = {
+    [CM__NAME_FILL] = {-1, 0},      [CM__NAME_ADD] = {1, 0},          [CM__NAME_SUB] = {1, 0},
+    [CM__NAME_MUL] = {1, 0},        [CM__NAME_DIV] = {1, 0},          [CM__NAME_WHERE] = {1, 1},
+    [CM__NAME_AND] = {1, 0},        [CM__NAME_DROPOUT] = {0, 1},      [CM__NAME_DROPOUT_ADD] = {1, 1},
+    [CM__NAME_DROPOUT_GRAD] = {0, 1}, [CM__NAME_RELU_GRAD] = {1, 0},  [CM__NAME_GELU_GRAD] = {1, 0},
+    [CM__NAME_GELU_TANH_GRAD] = {1, 0}, [CM__NAME_SILU_GRAD] = {1, 0}, [CM__NAME_SIGMOID_GRAD] = {1, 0},
+    [CM__NAME_TANH_GRAD] = {1, 0},  [CM__NAME_HARDSWISH_GRAD] = {1, 0}, [CM__NAME_MISH_GRAD] = {1, 0},
+    [CM__NAME_ADDCMUL] = {2, 0},    [CM__NAME_GLU] = {1, 0},
+    [CM__NAME_GLU_GRAD] = {3, 0}, /* three times as many elements as the result's halves are read, twice as many written */
 };
 
 static void work_elementwise(const cm__call *c, double *flop, double *bytes)
 {
-    double                   elements = product(c->sizes, 2), extra = 0;
-    size_t                   length = strcspn(c->variant, ":");
-    int                      reads = 1;
-    static const char *const spread[] = {":row", ":col", ":plane"};
-    bool                     broadcast = false;
-    for (int i = 0; i < 3; i++) broadcast |= strcmp(c->variant + length, spread[i]) == 0;
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (functions[i].name[0] == c->variant[0] && strncmp(functions[i].name, c->variant, length) == 0 &&
-            !functions[i].name[length]) {
-            reads = functions[i].reads;
-            extra = functions[i].extra;
-            break;
-        }
+    double   elements = product(c->sizes, 2);
+    int      name = cm__variant_name(c->variant), reads = 1 + functions[name].more;
+    cm__variant_form form = cm__form_of(c->variant);
+    bool     broadcast = form == CM__FORM_ROW || form == CM__FORM_COL || form == CM__FORM_PLANE;
     if (broadcast && reads > 1) reads = 1;
     *flop = elements;
-    *bytes = elements * (extra + cm__call_element(c, -1));
+    *bytes = elements * (functions[name].extra + cm__call_element(c, -1));
     for (int i = 0; i < reads; i++) *bytes += elements * cm__call_element(c, i);
 }
 
@@ -240,9 +156,8 @@ static void work_elementwise(const cm__call *c, double *flop, double *bytes)
 static void work_reduce(const cm__call *c, double *flop, double *bytes)
 {
     double elements = product(c->sizes, 3);
-    bool   channels = strchr(c->variant, ':') != NULL, cumulative = strncmp(c->variant, "cum", 3) == 0;
-    double kept = cumulative ? elements
-                  : channels ? cm__size(c, CM__REDUCE_REDUCE)
+    double kept = cm__variant_cumulates(c->variant) ? elements
+                  : cm__form_of(c->variant) ? cm__size(c, CM__REDUCE_REDUCE)
                              : cm__size(c, CM__REDUCE_OUTER) * cm__size(c, CM__REDUCE_INNER);
     *flop = elements;
     *bytes = elements * cm__call_element(c, 0) + kept * cm__call_element(c, -1);
@@ -256,9 +171,10 @@ static void work_pool(const cm__call *c, double *flop, double *bytes)
            width = cm__size(c, CM__POOL_W), in = planes * height * width,
            out = planes * windows(height, window, stride, pad, 1) * windows(width, window, stride, pad, 1),
            area = height == 1 ? window : window * window; /* a signal has windows of one row */
-    double mask = strncmp(c->variant, "max", 3) == 0 ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
-    if (strncmp(c->variant, "im2col", 6) == 0) out *= area; /* every window becomes a column */
-    *flop = mask || strncmp(c->variant, "avg", 3) == 0 ? out * area : out;
+    int    name = cm__variant_name(c->variant);
+    double mask = name == CM__NAME_MAX ? 8 : 0; /* PyTorch stores the index of each maximum as int64 */
+    if (name == CM__NAME_IM2COL) out *= area; /* every window becomes a column */
+    *flop = mask || name == CM__NAME_AVG ? out * area : out;
     *bytes = (in + out) * cm__call_element(c, 0) + out * mask;
 }
 
@@ -266,7 +182,8 @@ static void work_resize(const cm__call *c, double *flop, double *bytes)
 {
     double planes = product(c->sizes + CM__RESIZE_N, 2), in = planes * product(c->sizes + CM__RESIZE_H, 2),
            out = planes * product(c->sizes + CM__RESIZE_OUT_H, 2);
-    double sampled = strncmp(c->variant, "sample", 6) ? 0 : 2 * out / fmax(1, cm__size(c, CM__RESIZE_C)); /* places */
+    bool   samples = cm__variant_name(c->variant) == CM__NAME_SAMPLE;
+    double sampled = samples ? 2 * out / fmax(1, cm__size(c, CM__RESIZE_C)) : 0; /* places */
     *flop = 8 * out;
     *bytes = (in + out + sampled) * cm__call_element(c, 0);
 }
@@ -293,7 +210,7 @@ static void work_sort(const cm__call *c, double *flop, double *bytes)
 #define FFT_ROW 4096.0
 static void work_fft(const cm__call *c, double *flop, double *bytes)
 {
-    bool   real = strcmp(c->variant, "c2c") != 0, copies = strcmp(c->variant, "c2r") == 0;
+    bool   real = c->variant != CM__V_C2C, copies = c->variant == CM__V_C2R;
     double n1 = cm__size(c, CM__FFT_N1), others = cm__size(c, CM__FFT_BATCH) * product(c->sizes + CM__FFT_N2, 2),
            points = n1 * others, spectrum = real ? (floor(n1 / 2) + 1) * others : points, passes = 0;
     for (int i = CM__FFT_N1; i <= CM__FFT_N3; i++)
@@ -308,7 +225,7 @@ static void work_embedding(const cm__call *c, double *flop, double *bytes)
 {
     double tokens = cm__size(c, CM__EMBEDDING_TOKENS), vocab = cm__size(c, CM__EMBEDDING_VOCAB),
            width = cm__size(c, CM__EMBEDDING_WIDTH);
-    double indices = strcmp(c->variant, "gather") ? tokens : tokens * width; /* one for each row, or each element */
+    double indices = c->variant == CM__V_GATHER ? tokens * width : tokens; /* one for each row, or each element */
     *flop = c->pass == CM__PASS_FORWARD ? 0 : tokens * width;
     *bytes =
         (2 * tokens * width + (c->pass == CM__PASS_FORWARD ? 0 : vocab * width)) * cm__call_element(c, 0) + 8 * indices;
@@ -316,7 +233,7 @@ static void work_embedding(const cm__call *c, double *flop, double *bytes)
 
 static void work_rnn(const cm__call *c, double *flop, double *bytes)
 {
-    double gates = strcmp(c->variant, "lstm") == 0 ? 4 : strcmp(c->variant, "gru") == 0 ? 3 : 1;
+    double gates = c->variant == CM__V_LSTM ? 4 : c->variant == CM__V_GRU ? 3 : 1;
     double batch = cm__size(c, CM__RNN_BATCH), steps = cm__size(c, CM__RNN_SEQ), input = cm__size(c, CM__RNN_INPUT);
     double hidden = cm__size(c, CM__RNN_HIDDEN), layers = cm__size(c, CM__RNN_LAYERS),
            ways = cm__size(c, CM__RNN_DIRECTIONS);
@@ -331,7 +248,8 @@ static void work_rnn(const cm__call *c, double *flop, double *bytes)
 static void work_optimizer(const cm__call *c, double *flop, double *bytes)
 {
     double elements = cm__size(c, CM__OPTIMIZER_ELEMENTS);
-    double states = strncmp(c->variant, "adam", 4) == 0 ? 2 : strcmp(c->variant, "momentum") == 0 ? 1 : 0;
+    bool   adam = c->variant == CM__V_ADAM || c->variant == CM__V_ADAMW || c->variant == CM__V_ADAMW_8BIT;
+    double states = adam ? 2 : c->variant == CM__V_MOMENTUM;
     *flop = elements * (2 + 6 * states);
     *bytes = elements * (3 + 2 * states) * cm__call_element(c, 0);
 }
@@ -377,7 +295,9 @@ static void put_number(writing *w, int64_t number)
 char *cm__call_text(const cm__call *call, char *buf, size_t size)
 {
     const cm__call_kind *kind = &cm__call_kinds[call->op];
-    const char *words[] = {kind->name, cm__pass_names[call->pass], call->variant[0] ? call->variant : "-", call->dtype};
+    char        variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
+    const char *named = call->variant == CM__V_NONE ? "-" : cm__variant_text(call->variant, variant);
+    const char *words[] = {kind->name, cm__pass_names[call->pass], named, cm__types_text(call->types, types)};
     writing     w = {buf, 0, size - 1};
     for (int i = 0; i < 4; i++) {
         put(&w, words[i], strlen(words[i]));
@@ -406,13 +326,14 @@ static bool parse_sizes(const char *text, cm__call *call)
 
 bool cm__call_parse(const char *text, cm__call *call)
 {
-    char op[CM__CALL_TEXT], pass[CM__CALL_TEXT];
+    char op[CM__CALL_TEXT], pass[CM__CALL_TEXT], variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
     int  at = 0;
     *call = (cm__call){0};
-    if (sscanf(text, "%31s %31s %31s %31s %n", op, pass, call->variant, call->dtype, &at) != 4 || !at) return false;
+    if (sscanf(text, "%31s %31s %31s %31s %n", op, pass, variant, types, &at) != 4 || !at) return false;
     int op_row = cm__call_find(op), pass_row = cm__pass_find(pass);
-    if (op_row < 0 || pass_row < 0) return false;
-    if (strcmp(call->variant, "-") == 0) call->variant[0] = '\0';
+    call->variant = cm__variant_find(strcmp(variant, "-") == 0 ? "" : variant);
+    call->types = cm__types_find(types);
+    if (op_row < 0 || pass_row < 0 || call->variant == CM__NO_VARIANT || call->types == CM__NO_TYPES) return false;
     call->op = (int16_t)op_row;
     call->pass = (int16_t)pass_row;
     return parse_sizes(text + at, call);

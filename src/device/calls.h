@@ -10,6 +10,7 @@
 #define CM_DEVICE_CALLS_H
 
 #include "base/ctx.h"
+#include "device/variants.h"
 
 enum {
 #define CALL(id, ...) CM__CALL_##id,
@@ -28,14 +29,13 @@ typedef enum cm__pass {
 } cm__pass;
 
 #define CM__CALL_SIZES CM__CONV3D_SIZES /* of the call that has most */
-#define CM__CALL_TEXT 32
 
 typedef struct cm__call {
-    int16_t  op;    /* row of calls.def */
-    int16_t  pass;  /* cm__pass */
-    char     variant[CM__CALL_TEXT]; /* "" if there is only one */
-    char     dtype[CM__CALL_TEXT];   /* "bf16", or operands and result: "bf16+fp32>fp32" */
-    int64_t  sizes[CM__CALL_SIZES];
+    int16_t     op;   /* row of calls.def */
+    int16_t     pass; /* cm__pass */
+    cm__variant variant;
+    cm__types   types;
+    int64_t     sizes[CM__CALL_SIZES];
 } cm__call;
 
 typedef struct cm__call_kind {
@@ -59,12 +59,21 @@ void cm__call_work(const cm__call *call, double *flop, double *bytes);
 /* Scores that an attention computes; a causal mask halves them. */
 double cm__attention_scores(const cm__call *call);
 
-/* Bytes per element of operand `index` (the last type applies to all further operands), or of the result: -1. */
-double cm__call_element(const cm__call *call, int index);
+/* Bytes per element of operand `index`, or of the result: -1. */
+static inline double cm__call_element(const cm__call *call, int index)
+{
+    return cm__type_bytes(cm__type_of(call->types, index));
+}
 
 /* The type in which a call computes. */
-cm_rate cm__call_rate(const cm__call *call);
-cm_rate cm__type_rate(const char dtype[CM__CALL_TEXT]); /* the same, from the types alone */
+static inline cm_rate cm__call_rate(const cm__call *call) { return cm__type_rate(call->types); }
+
+/* The variant of a product without its bias or sums: nn, nt, tn or tt. */
+static inline cm__variant cm__product_variant(const cm__call *c)
+{
+    bool exact_or_bias = c->variant == CM__V_NT_BIAS || c->variant == CM__V_NT_EXACT;
+    return exact_or_bias ? CM__V_NT : c->variant == CM__V_NN_BIAS ? CM__V_NN : c->variant;
+}
 
 /* Write "gemm forward nt-bias bf16 1,8192,3072,768" into buf; returns buf. */
 char *cm__call_text(const cm__call *call, char *buf, size_t size);

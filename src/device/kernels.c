@@ -45,20 +45,22 @@ static void check_dims(const reading *r)
     cm__refuse(r->ctx, r->origin, &step, "the sizes of %s are %s", kind->name, all);
 }
 
-static const char *text_of(const reading *r, const char *key)
+static cm__variant variant_of(const reading *r)
 {
-    const char *text = cm__text_at(r->table, key);
-    return text ? text : ""; /* no variant */
+    const char *text = cm__text_at(r->table, "variant");
+    cm__step    step = {&r->path, "variant", 0};
+    cm__variant variant = cm__variant_find(text ? text : "");
+    if (variant == CM__NO_VARIANT) cm__refuse(r->ctx, r->origin, &step, "no variant '%.64s' of a call", text);
+    return variant;
 }
 
-static void check_texts(const reading *r)
+static cm__types types_of(const reading *r)
 {
-    static const char *const keys[] = {"variant", "dtype"};
-    for (int i = 0; i < 2; i++) {
-        cm__step step = {&r->path, keys[i], 0};
-        if (strlen(text_of(r, keys[i])) >= CM__CALL_TEXT)
-            cm__refuse(r->ctx, r->origin, &step, "longer than %d characters", CM__CALL_TEXT - 1);
-    }
+    const char *text = cm__text_at(r->table, "dtype");
+    cm__step    step = {&r->path, "dtype", 0};
+    cm__types   types = cm__types_find(text);
+    if (types == CM__NO_TYPES) cm__refuse(r->ctx, r->origin, &step, "no types '%.64s'", text);
+    return types;
 }
 
 /* Store the numbers of a row. */
@@ -104,10 +106,9 @@ static void read_table(reading *r, cm__kernel_table *t)
     r->op = operator_of(r);
     r->n_sizes = cm__call_kinds[r->op].n_sizes;
     check_dims(r);
-    check_texts(r);
     *t = (cm__kernel_table){.runtime = cm__text_at(r->table, "runtime"),
-                            .variant = text_of(r, "variant"),
-                            .dtype = cm__text_at(r->table, "dtype"),
+                            .variant = variant_of(r),
+                            .types = types_of(r),
                             .kind = cm__text_at(r->table, "kind"),
                             .source = cm__text_at(r->table, "source"),
                             .date = cm__text_at(r->table, "date"),

@@ -9,8 +9,10 @@
 
 /* Kernel calls of one runtime, operator, pass, variant and type. */
 typedef struct cm__kernel_table {
-    const char    *runtime, *variant, *dtype, *kind, *source, *date;
+    const char    *runtime, *kind, *source, *date;
     int16_t        op, pass;
+    cm__variant    variant;
+    cm__types      types;
     int32_t        n_rows;
     int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
     bool           sorted; /* by sizes */

@@ -4,7 +4,6 @@
 
 #include <jansson.h>
 #include <stdlib.h>
-#include <string.h>
 
 static json_t *words(const cm__call_kind *kind)
 {
@@ -15,7 +14,7 @@ static json_t *words(const cm__call_kind *kind)
 
 static bool same_table(const cm__call *a, const cm__call *b)
 {
-    return a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) && !strcmp(a->dtype, b->dtype);
+    return a->op == b->op && a->pass == b->pass && a->variant == b->variant && a->types == b->types;
 }
 
 static json_t *row_of(const cm__call *c)
@@ -35,8 +34,10 @@ static json_t *table_of(const cm__call *calls, int32_t count, int32_t first, boo
         taken[i] = true;
     }
     const cm__call_kind *kind = &cm__call_kinds[like->op];
+    char                 variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "op", kind->name, "pass", cm__pass_names[like->pass], "variant",
-                     like->variant, "dtype", like->dtype, "dims", words(kind), "rows", rows);
+                     cm__variant_text(like->variant, variant), "dtype", cm__types_text(like->types, types), "dims",
+                     words(kind), "rows", rows);
 }
 
 /* One line per table keeps the file short and diffs readable. */

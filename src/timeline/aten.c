@@ -140,9 +140,8 @@ bool cm__traced_channels_last(const cm__traced_tensor *t)
 cm__call *cm__traced_call(cm__traced_op *a, int op, cm__pass pass, const char *variant, const char *dtype)
 {
     cm__call *c = &a->kind->calls[a->kind->n_calls++];
-    *c = (cm__call){.op = (int16_t)op, .pass = (int16_t)pass};
-    cm__join(c->variant, sizeof c->variant, variant, NULL);
-    cm__join(c->dtype, sizeof c->dtype, dtype, NULL);
+    *c = (cm__call){.op = (int16_t)op, .pass = (int16_t)pass, .variant = cm__variant_find(variant),
+                    .types = cm__types_find(dtype)};
     return c;
 }
 

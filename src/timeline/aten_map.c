@@ -133,9 +133,7 @@ static bool is_transposed(const walk *w, const char *function, const char *dtype
     int32_t k = apart_in_rows(w);
     bool    copies = strcmp(function, "copy") == 0;
     if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return false;
-    cm__call typed = {.op = CM__CALL_ELEMENTWISE};
-    cm__join(typed.dtype, sizeof typed.dtype, dtype, NULL);
-    *t = (cm__transposed){1, w->size[0], 1, cm__call_element(&typed, k), copies,
+    *t = (cm__transposed){1, w->size[0], 1, cm__type_bytes(cm__type_of(cm__types_find(dtype), k)), copies,
                           !copies && w->operands == 1};
     for (int32_t i = 1; i < w->dims; i++) *(w->read[k][i] < w->read[k][0] ? &t->apart : &t->blocks) *= w->size[i];
     return t->apart == w->read[k][0];
@@ -177,12 +175,7 @@ static void call(cm__traced_op *a, const char *function, const char *dtype, cons
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
 
-static double width_of(const char *type)
-{
-    cm__call c = {0};
-    cm__join(c.dtype, sizeof c.dtype, type, NULL);
-    return cm__call_element(&c, 0);
-}
+static double width_of(const char *type) { return cm__type_bytes(cm__type_of(cm__types_find(type), 0)); }
 
 static void type_text(char *text, size_t size, const char *first, const char *second, const char *result)
 {

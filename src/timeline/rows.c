@@ -55,16 +55,17 @@ static void add(cm__traced *row, const cm__kernel *k)
 static void name_type(cm__call *c, const char *kernel)
 {
     static const struct {
-        const char *width, *type;
-    } opaque[] = {{"OpaqueType<1", "uint8"}, {"OpaqueType<2", "bf16"}, {"OpaqueType<4", "fp32"},
-                  {"OpaqueType<8", "int64"}};
-    for (size_t i = 0; !*c->dtype && i < sizeof opaque / sizeof *opaque; i++)
-        if (has(kernel, opaque[i].width)) cm__join(c->dtype, sizeof c->dtype, opaque[i].type, NULL);
-    if (!*c->dtype) cm__join(c->dtype, sizeof c->dtype, "fp32", NULL);
+        const char *width;
+        cm_dtype    type;
+    } opaque[] = {{"OpaqueType<1", CM_UINT8}, {"OpaqueType<2", CM_BF16}, {"OpaqueType<4", CM_FP32},
+                  {"OpaqueType<8", CM_INT64}};
+    for (size_t i = 0; c->types == CM__NO_TYPES && i < sizeof opaque / sizeof *opaque; i++)
+        if (has(kernel, opaque[i].width)) c->types = CM__ALL(opaque[i].type);
+    if (c->types == CM__NO_TYPES) c->types = CM__ALL(CM_FP32);
     static const int matrix[] = {CM__CALL_GEMM, CM__CALL_CONV, CM__CALL_ATTENTION, CM__CALL_RNN};
-    if (strcmp(c->dtype, "fp32") != 0 || !(has(kernel, "tf32") || has(kernel, "1688"))) return;
+    if (c->types != CM__ALL(CM_FP32) || !(has(kernel, "tf32") || has(kernel, "1688"))) return;
     for (size_t i = 0; i < sizeof matrix / sizeof *matrix; i++)
-        if (c->op == matrix[i]) cm__join(c->dtype, sizeof c->dtype, "tf32", NULL);
+        if (c->op == matrix[i]) c->types = CM__ALL(CM__TF32);
 }
 
 /* Kernels that help another one: a sum after it, or preparations before it. */
@@ -157,8 +158,8 @@ static void add_update(timeline *t, cm__map *map, int32_t index)
     if (!(time_s > 0)) return;
     if (!(elements > 0)) count_gradients(e, &tensors, &elements);
     cm__call c = {.op = CM__CALL_OPTIMIZER, .pass = CM__PASS_UPDATE, .sizes = {llround(tensors), llround(elements)}};
-    cm__join(c.variant, sizeof c.variant, optimizer_of(e, &e->spans[CM__SPAN_UPDATE][index], scales), NULL);
-    cm__join(c.dtype, sizeof c.dtype, half ? "bf16" : "fp32", NULL);
+    c.variant = cm__variant_find(optimizer_of(e, &e->spans[CM__SPAN_UPDATE][index], scales));
+    c.types = CM__ALL(half ? CM_BF16 : CM_FP32);
     cm__traced *row = row_of(t, map, elements > 0 ? &c : NULL, "optimizer", CM_UPDATE);
     row->time_s += time_s;
     row->kernels += kernels;

@@ -18,8 +18,9 @@ static int by_call(const void *a, const void *b)
     const cm__call *x = &((const entry *)a)->call, *y = &((const entry *)b)->call;
     int             d = strcmp(cm__call_kinds[x->op].name, cm__call_kinds[y->op].name);
     if (!d) d = x->pass - y->pass;
-    if (!d) d = strcmp(x->variant, y->variant);
-    if (!d) d = strcmp(x->dtype, y->dtype);
+    char texts[2][2][CM__CALL_TEXT];
+    if (!d) d = strcmp(cm__variant_text(x->variant, texts[0][0]), cm__variant_text(y->variant, texts[1][0]));
+    if (!d) d = strcmp(cm__types_text(x->types, texts[0][1]), cm__types_text(y->types, texts[1][1]));
     for (int i = 0; !d && i < cm__call_kinds[x->op].n_sizes; i++)
         d = (x->sizes[i] > y->sizes[i]) - (x->sizes[i] < y->sizes[i]);
     return d;
@@ -27,7 +28,7 @@ static int by_call(const void *a, const void *b)
 
 static bool same_table(const cm__call *a, const cm__call *b)
 {
-    return a->op == b->op && a->pass == b->pass && !strcmp(a->variant, b->variant) && !strcmp(a->dtype, b->dtype);
+    return a->op == b->op && a->pass == b->pass && a->variant == b->variant && a->types == b->types;
 }
 
 /* A cross-entropy is the logarithm of a softmax and then a choice: the trace has both, a table has their sum. */
@@ -38,8 +39,8 @@ static void add_softmax(entry *entries, int32_t count)
         if (loss->call.op != CM__CALL_CROSS_ENTROPY) continue;
         for (int32_t k = 0; k < count; k++) {
             const cm__call *c = &entries[k].call;
-            bool same = c->op == CM__CALL_SOFTMAX && c->pass == loss->call.pass && strcmp(c->variant, "log") == 0 &&
-                        strcmp(c->dtype, loss->call.dtype) == 0 &&
+            bool same = c->op == CM__CALL_SOFTMAX && c->pass == loss->call.pass && c->variant == CM__V_LOG &&
+                        c->types == loss->call.types &&
                         memcmp(c->sizes, loss->call.sizes, 2 * sizeof *c->sizes) == 0;
             if (!same) continue;
             loss->time_s += entries[k].time_s / entries[k].runs * loss->runs;
@@ -109,10 +110,12 @@ static int32_t print_table(FILE *out, const entry *entries, int32_t count, const
 {
     const cm__call *c = &entries->call;
     int32_t         n = 0;
+    char            variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
     fprintf(out,
             "{\"runtime\":\"torch-eager\",\"op\":\"%s\",\"pass\":\"%s\",\"variant\":\"%s\",\"dtype\":\"%s\","
             "\"dims\":[",
-            cm__call_kinds[c->op].name, cm__pass_names[c->pass], c->variant, c->dtype);
+            cm__call_kinds[c->op].name, cm__pass_names[c->pass], cm__variant_text(c->variant, variant),
+            cm__types_text(c->types, types));
     print_dims(out, &cm__call_kinds[c->op]);
     fprintf(out, "],\"kind\":\"measured\",\"source\":\"trace\",\"date\":\"%.7s\",\"rows\":[", date);
     for (; n < count && same_table(c, &entries[n].call); n++) {

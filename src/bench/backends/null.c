@@ -88,11 +88,9 @@ static const cm_call_kind *null_calls(void *state, int32_t *count)
 static bool known_call(const cm_call *request, cm__call *call)
 {
     int op = cm__call_find(request->op), pass = cm__pass_find(request->pass);
-    if (op < 0 || pass < 0 || strlen(request->variant) >= CM__CALL_TEXT || strlen(request->dtype) >= CM__CALL_TEXT)
-        return false;
-    *call = (cm__call){.op = (int16_t)op, .pass = (int16_t)pass};
-    strcpy(call->variant, request->variant);
-    strcpy(call->dtype, request->dtype);
+    *call = (cm__call){.op = (int16_t)op, .pass = (int16_t)pass, .variant = cm__variant_find(request->variant),
+                       .types = cm__types_find(request->dtype)};
+    if (op < 0 || pass < 0 || call->variant == CM__NO_VARIANT || call->types == CM__NO_TYPES) return false;
     memcpy(call->sizes, request->dims, sizeof call->sizes);
     return request->n_dims == cm__call_kinds[op].n_sizes;
 }
@@ -118,7 +116,7 @@ static cm_status null_prepare(void *state, const cm_call *request, const cm_case
                             MEMORY_BYTES / 1073741824);
     bool unlucky = call.op == CM__CALL_GEMM && call.sizes[CM__GEMM_M] == 13 && call.sizes[CM__GEMM_N] == 13 &&
                    call.sizes[CM__GEMM_K] == 13;
-    double rate = cm__is_half(call.dtype) ? HALF_FLOP_S : FLOP_S;
+    double rate = cm__types_16_bits(call.types) ? HALF_FLOP_S : FLOP_S;
     return make_case(OVERHEAD_S + fmax(flop / rate, bytes / BW_BYTES_S), unlucky, a_case, diag);
 }
 

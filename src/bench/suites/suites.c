@@ -84,12 +84,12 @@ cm__call cm__call_of(const char *format, ...)
     return call;
 }
 
-cm_call cm__call_for_backend(const cm__call *call)
+cm_call cm__call_for_backend(const cm__call *call, cm__call_texts *texts)
 {
     cm_call c = {.op = cm__call_kinds[call->op].name,
                  .pass = cm__pass_names[call->pass],
-                 .variant = call->variant,
-                 .dtype = call->dtype,
+                 .variant = cm__variant_text(call->variant, texts->variant),
+                 .dtype = cm__types_text(call->types, texts->types),
                  .n_dims = cm__call_kinds[call->op].n_sizes};
     memcpy(c.dims, call->sizes, sizeof call->sizes);
     return c;

@@ -9,7 +9,8 @@
 /* The timed calls of one operator, pass and type, over all variants. */
 typedef struct cm__checked {
     int16_t     op, pass;
-    const char *dtype;
+    cm__types   types;
+    const char *dtype;  /* the text of the types */
     double     *errors; /* predicted / measured - 1 */
     double      measured_s, off_s; /* sums over the rows; off_s: absolute errors */
     int32_t     count, capacity;

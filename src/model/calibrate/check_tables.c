@@ -13,11 +13,13 @@ typedef struct noted {
 
 static cm__checked *check_of(cm__checks *all, const cm__call *c)
 {
+    char text[CM__CALL_TEXT];
     for (int32_t i = 0; i < all->count; i++)
-        if (all->items[i].op == c->op && all->items[i].pass == c->pass && strcmp(all->items[i].dtype, c->dtype) == 0)
+        if (all->items[i].op == c->op && all->items[i].pass == c->pass && all->items[i].types == c->types)
             return &all->items[i];
     all->items = cm__grow(all->ctx, all->items, all->count, &all->capacity, sizeof *all->items);
-    all->items[all->count] = (cm__checked){.op = c->op, .pass = c->pass, .dtype = cm__text_copy(all->ctx, c->dtype)};
+    all->items[all->count] = (cm__checked){.op = c->op, .pass = c->pass, .types = c->types,
+                                             .dtype = cm__text_copy(all->ctx, cm__types_text(c->types, text))};
     return &all->items[all->count++];
 }
 

@@ -41,7 +41,7 @@ typedef struct system {
     cm_poly       batch, n, k;
 } system;
 
-static void loop(const system *s, const char *kernel, cm_poly columns)
+static void loop(const system *s, cm__variant kernel, cm_poly columns)
 {
     cm__sized_call c = cm__call_begin(s->d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(s->d->g, s->a)->dtype, false);
     c.sizes[CM__REDUCE_OUTER] = s->batch;
@@ -54,24 +54,24 @@ static void product(const system *s, cm_poly inner)
 {
     cm_poly sizes[CM__GEMM_SIZES] = {
         [CM__GEMM_BATCH] = s->batch, [CM__GEMM_M] = s->n, [CM__GEMM_N] = s->n, [CM__GEMM_K] = inner};
-    cm__call_product(s->d, s->node, "nt", cm__t(s->d->g, s->a)->dtype, sizes);
+    cm__call_product(s->d, s->node, CM__V_NT, cm__t(s->d->g, s->a)->dtype, sizes);
 }
 
 /* The kernel of a step: elementwise over a matrix, a loop over rows, or a product. `other`: of the other operand. */
 typedef struct kernel {
     enum { ELEMENTWISE, LOOP, PRODUCT } how;
-    const char *name;
+    cm__variant name;
     bool        other;
 } kernel;
 
 static const kernel kernels[] = {
-    [COPY_A] = {ELEMENTWISE, "copy", false},     [COPY_B] = {ELEMENTWISE, "copy", true},
-    [FILL_A] = {ELEMENTWISE, "fill", false},     [ADD_A] = {ELEMENTWISE, "add", false},
-    [SCALE_A] = {ELEMENTWISE, "scale", false},   [NEGATE_A] = {ELEMENTWISE, "neg", false},
-    [TRIANGLE_A] = {ELEMENTWISE, "copy", false}, [CHOLESKY] = {LOOP, "cholesky", false},
-    [LU] = {LOOP, "lu", false},                  [SUBSTITUTE_B] = {LOOP, "substitute", true},
-    [SUBSTITUTE_A] = {LOOP, "substitute", false}, [PRODUCT_B] = {PRODUCT, "", true},
-    [PRODUCT_A] = {PRODUCT, "", false},
+    [COPY_A] = {ELEMENTWISE, CM__V_COPY, false},     [COPY_B] = {ELEMENTWISE, CM__V_COPY, true},
+    [FILL_A] = {ELEMENTWISE, CM__V_FILL, false},     [ADD_A] = {ELEMENTWISE, CM__V_ADD, false},
+    [SCALE_A] = {ELEMENTWISE, CM__V_SCALE, false},   [NEGATE_A] = {ELEMENTWISE, CM__V_NEG, false},
+    [TRIANGLE_A] = {ELEMENTWISE, CM__V_COPY, false}, [CHOLESKY] = {LOOP, CM__V_CHOLESKY, false},
+    [LU] = {LOOP, CM__V_LU, false},                  [SUBSTITUTE_B] = {LOOP, CM__V_SUBSTITUTE, true},
+    [SUBSTITUTE_A] = {LOOP, CM__V_SUBSTITUTE, false}, [PRODUCT_B] = {PRODUCT, CM__V_NONE, true},
+    [PRODUCT_A] = {PRODUCT, CM__V_NONE, false},
 };
 
 static void run(const system *s, step what)

@@ -99,14 +99,15 @@ bool cm__attention_masked(const cm_graph *g, const cm_node *n, cm_runtime runtim
     return cm__is_pytorch(runtime) && g->asked.attention != CM_ATTENTION_FLASH && cm__attention_window(g, n) > 0;
 }
 
-const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
+cm__variant_form cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
 {
-    static const char *const names[CM_ATTENTIONS] = {
-        [CM_ATTENTION_FLASH] = "flash", [CM_ATTENTION_EFFICIENT] = "efficient", [CM_ATTENTION_CUDNN] = "cudnn"};
+    static const cm__variant_form names[CM_ATTENTIONS] = {[CM_ATTENTION_FLASH] = CM__FORM_FLASH,
+                                                  [CM_ATTENTION_EFFICIENT] = CM__FORM_EFFICIENT,
+                                                  [CM_ATTENTION_CUDNN] = CM__FORM_CUDNN};
     bool old = !cm__provides(g->asked.software, CM__FEATURE_FLASH_2);
     if (names[g->asked.attention] && cm__is_pytorch(runtime) && !(old && g->asked.attention == CM_ATTENTION_FLASH))
         return names[g->asked.attention];
-    return old && (cm__is_pytorch(runtime) || cm__is_megatron(runtime)) ? "flash1" : "";
+    return old && (cm__is_pytorch(runtime) || cm__is_megatron(runtime)) ? CM__FORM_FLASH1 : CM__FORM_NONE;
 }
 
 /* The stored bytes are the probabilities; with dropout also its mask, and its output, which the next product's

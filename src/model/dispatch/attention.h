@@ -4,6 +4,7 @@
 #ifndef CM_MODEL_ATTENTION_H
 #define CM_MODEL_ATTENTION_H
 
+#include "device/variants.h"
 #include "graph/graph.h"
 
 /* True: attention runs as separate products and softmax. device NULL: a device without fused attention. See
@@ -20,9 +21,8 @@ bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtim
 /* Tokens that each query looks back, itself included, if the sequence is longer than that; 0: all before it. */
 int64_t cm__attention_window(const cm_graph *g, const cm_node *attention);
 
-/* The kernel's name in the variant of a call, if it is another than the one that the runtime chooses today; otherwise
-   "". */
-const char *cm__attention_kernel(const cm_graph *g, cm_runtime runtime);
+/* The kernel as the form of a call's variant, if it is another than the one that the runtime chooses today. */
+cm__variant_form cm__attention_kernel(const cm_graph *g, cm_runtime runtime);
 
 /* True: there are fewer heads of keys and values than of queries. */
 bool cm__attention_grouped(const cm_graph *g, const cm_node *attention);

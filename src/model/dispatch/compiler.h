@@ -13,7 +13,7 @@
 void cm__dispatch_fused(cm__dispatch *d);
 
 /* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
-void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes);
+void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes);
 
 /* compiled.c: work of a kernel beside its traffic, as bytes of a copy that take as long: random numbers, one for each lane of a row,
    of so many elements; functions of so many FLOP. */

@@ -96,7 +96,7 @@ static void convolution(cm__dispatch *d, int32_t node, const shape *s, cm__pass 
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     bool           volume = s->window.dims >= 3, last = channels_last(d, cm__forward_of(d, n));
     cm__sized_call c =
-        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, last ? "nhwc" : "nchw", dtype, true);
+        cm__call_begin(d, volume ? CM__CALL_CONV3D : CM__CALL_CONV, pass, last ? CM__V_NHWC : CM__V_NCHW, dtype, true);
     cm__call_as_image(d, node, n->op == CM_OP_CONV_GRAD_WEIGHT ? n->inputs[1] : n->inputs[0], last);
     (volume ? volume_sizes : plane_sizes)(s, &c);
     cm__dispatch_add(d, node, &c);
@@ -110,8 +110,8 @@ static void add_bias(cm__dispatch *d, int32_t node)
     cm_poly          channels = cm__poly_dim(y->dims[1]), images = cm__poly_dim(y->dims[0]),
             pixels = cm__poly_product(y->dims + 2, y->rank - 2);
     if (channels_last(d, n))
-        cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
-    else cm__call_map(d, node, "add:col", n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
+        cm__call_map(d, node, CM__V(ADD, ROW), n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, pixels), channels);
+    else cm__call_map(d, node, CM__V(ADD, COL), n->outputs[0], -1, n->outputs[0], cm__poly_mul(images, channels), pixels);
 }
 
 void cm__dispatch_conv(cm__dispatch *d, int32_t node)
@@ -128,7 +128,7 @@ void cm__dispatch_conv(cm__dispatch *d, int32_t node)
    (_convolution_double_backward in ATen/native/Convolution.cpp). */
 static void filters_twice(cm__dispatch *d, int32_t node, const shape *s)
 {
-    const char    *layout = channels_last(d, cm__forward_of(d, cm__node(d, node))) ? "nhwc" : "nchw";
+    cm__variant    layout = channels_last(d, cm__forward_of(d, cm__node(d, node))) ? CM__V_NHWC : CM__V_NCHW;
     cm__sized_call c = cm__call_begin(d, CM__CALL_CONV, CM__PASS_FORWARD, layout, s->x->dtype, true);
     plane_sizes(s, &c);
     c.sizes[CM__CONV_N] = cm__poly_dim(s->x->dims[1]);

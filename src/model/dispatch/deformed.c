@@ -34,13 +34,13 @@ static deformed deformed_of(cm__dispatch *d, int32_t node)
 }
 
 /* A kernel over as many numbers, of the image's type. */
-static void over(const deformed *s, const char *kernel, cm_poly outer, cm_poly inner)
+static void over(const deformed *s, cm__variant kernel, cm_poly outer, cm_poly inner)
 {
     int32_t x = s->forward->inputs[0];
     cm__call_map(s->d, s->node, kernel, x, -1, x, outer, inner);
 }
 
-static void fill(const deformed *s, cm_poly numbers) { over(s, "fill", cm__poly_const(1), numbers); }
+static void fill(const deformed *s, cm_poly numbers) { over(s, CM__V_FILL, cm__poly_const(1), numbers); }
 
 static void fill_like(const deformed *s, int32_t input)
 {
@@ -48,13 +48,13 @@ static void fill_like(const deformed *s, int32_t input)
 }
 
 /* One product for each group of filters. */
-static void products(const deformed *s, const char *variant, cm_poly m, cm_poly n, cm_poly k)
+static void products(const deformed *s, cm__variant variant, cm_poly m, cm_poly n, cm_poly k)
 {
     for (int64_t i = 0; i < s->groups; i++)
         cm__call_product(s->d, s->node, variant, s->x->dtype, (cm_poly[]){cm__poly_const(1), m, n, k});
 }
 
-static void reduction(const deformed *s, const char *kernel, cm_poly outer, cm_poly reduced, cm_poly inner)
+static void reduction(const deformed *s, cm__variant kernel, cm_poly outer, cm_poly reduced, cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(s->d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, s->x->dtype, false);
     c.sizes[CM__REDUCE_OUTER] = outer;
@@ -69,7 +69,7 @@ static void places(const deformed *s)
     cm_poly threads = cm_tensor_elements(cm__in(s->d->g, s->forward, CM__DEFORMED_OFFSETS));
     cm_poly added = cm__poly_scale(s->columns, 2);
     double  at_one = cm__poly_at(&threads, 1), channels = at_one > 0 ? cm__poly_at(&added, 1) / at_one : 1;
-    reduction(s, "deform_places", threads, cm__poly_const(channels), cm__poly_const(1));
+    reduction(s, CM__V_DEFORM_PLACES, threads, cm__poly_const(channels), cm__poly_const(1));
 }
 
 /* A thread for each channel and place copies a window. */
@@ -77,7 +77,7 @@ static void columns(const deformed *s)
 {
     cm_poly area = cm__poly_product(s->w->dims + 2, 2);
     double  numbers = cm__poly_at(&area, 1);
-    reduction(s, "deform_columns", cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1), area, cm__poly_const(1));
+    reduction(s, CM__V_DEFORM_COLUMNS, cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1), area, cm__poly_const(1));
 }
 
 static void forward_calls(const deformed *s, cm_poly pixels)
@@ -89,9 +89,9 @@ static void forward_calls(const deformed *s, cm_poly pixels)
     fill(s, results);
     fill(s, s->columns);
     columns(s);
-    products(s, "nn", per_filter, pixels, s->window);
-    over(s, "copy:part", planes, s->pixels);
-    over(s, "add:col", planes, s->pixels);
+    products(s, CM__V_NN, per_filter, pixels, s->window);
+    over(s, CM__V(COPY, PART), planes, s->pixels);
+    over(s, CM__V(ADD, COL), planes, s->pixels);
 }
 
 static void backward_calls(const deformed *s, cm_poly pixels)
@@ -102,15 +102,15 @@ static void backward_calls(const deformed *s, cm_poly pixels)
     fill_like(s, CM__DEFORMED_OFFSETS);
     fill_like(s, CM__DEFORMED_MASK);
     fill(s, s->columns);
-    over(s, "copy:part", planes, s->pixels);
-    products(s, "tn", s->window, pixels, per_filter);
+    over(s, CM__V(COPY, PART), planes, s->pixels);
+    products(s, CM__V_TN, s->window, pixels, per_filter);
     places(s);
-    over(s, "deform_image", cm__poly_const(1), s->columns);
+    over(s, CM__V_DEFORM_IMAGE, cm__poly_const(1), s->columns);
     fill_like(s, CM__DEFORMED_FILTERS);
-    over(s, "copy:part", planes, s->pixels);
+    over(s, CM__V(COPY, PART), planes, s->pixels);
     columns(s);
-    products(s, "nt", per_filter, s->window, pixels);
-    reduction(s, "sum:nchw", s->images, s->filters, s->pixels);
+    products(s, CM__V_NT, per_filter, s->window, pixels);
+    reduction(s, CM__V(SUM, NCHW), s->images, s->filters, s->pixels);
 }
 
 void cm__dispatch_deformed(cm__dispatch *d, int32_t node)

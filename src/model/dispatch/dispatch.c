@@ -347,8 +347,8 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
 {
     call->op = sized->op;
     call->pass = sized->pass;
-    memcpy(call->variant, sized->variant, sizeof call->variant);
-    memcpy(call->dtype, sized->dtype, sizeof call->dtype);
+    call->variant = sized->variant;
+    call->types = sized->types;
     memset(call->sizes, 0, sizeof call->sizes);
     for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
         double size = cm__poly_at(&sized->sizes[i], batch);

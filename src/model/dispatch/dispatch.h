@@ -15,9 +15,10 @@
 
 /* A call whose sizes depend on the batch size. */
 typedef struct cm__sized_call {
-    int16_t op, pass;
-    char    variant[CM__CALL_TEXT], dtype[CM__CALL_TEXT];
-    cm_poly sizes[CM__CALL_SIZES];
+    int16_t     op, pass;
+    cm__variant variant;
+    cm__types   types;
+    cm_poly     sizes[CM__CALL_SIZES];
 } cm__sized_call;
 
 /* The part of each layer that one device of a parallel plan runs. */

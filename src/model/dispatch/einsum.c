@@ -44,14 +44,14 @@ static void one_product(cm__dispatch *d, int32_t node)
     cm_poly elements = cm_tensor_elements(y), columns = y->rank ? cm__poly_dim(y->dims[y->rank - 1]) : elements;
     double  at_one = 2 * cm__poly_at(&elements, 1), inner = at_one > 0 ? cm__poly_at(&n->flop, 1) / at_one : 1;
     cm_poly rows = y->rank ? cm__poly_product(y->dims, y->rank - 1) : cm__poly_const(1);
-    cm__call_product(d, node, "nn", cm__in(d->g, n, 0)->dtype,
+    cm__call_product(d, node, CM__V_NN, cm__in(d->g, n, 0)->dtype,
             (cm_poly[]){cm__poly_const(1), rows, columns, cm__poly_const(inner < 1 ? 1 : inner)});
 }
 
 /* Operands are viewed as stacks of matrices, or copied first. Backward reuses the copies that forward made. */
 void cm__dispatch_einsum(cm__dispatch *d, int32_t node)
 {
-    static const char *const variants[] = {"nt", "tn", "nn"};
+    static const cm__variant variants[] = {CM__V_NT, CM__V_TN, CM__V_NN};
     const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int                      of = n == forward ? 2 : n->n_inputs > 1 && n->inputs[1] == forward->inputs[0] ? 1 : 0;
     cm__einsum_product       p;

@@ -1,47 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.c - kernel calls of elementwise functions, casts, copies, and of their gradients. */
 #include <string.h>
-#include "base/text.h"
 #include "graph/training/train.h"
 #include "model/dispatch/rules.h"
 
 static cm_dtype type_of(const cm__dispatch *d, int32_t tensor) { return cm__t(d->g, tensor)->dtype; }
 
-static void type_text(const cm__dispatch *d, int32_t a, int32_t b, int32_t out, char *text, size_t size)
+static cm__types types_of(const cm__dispatch *d, int32_t a, int32_t b, int32_t out)
 {
     cm_dtype result = type_of(d, out), first = a < 0 ? result : type_of(d, a), second = b < 0 ? first : type_of(d, b);
     /* both operand orders are the same kernel: the narrower type comes first */
-    if (cm_dtype_size(first) > cm_dtype_size(second)) {
-        cm_dtype wider = first;
-        first = second;
-        second = wider;
-    }
-    const char *from = cm_dtype_name(first), *too = cm_dtype_name(second), *to = cm_dtype_name(result);
-    if (first == result && second == result) cm__join(text, size, to, NULL);
-    else if (first == second) cm__join(text, size, from, ">", to, NULL);
-    else cm__join(text, size, from, "+", too, ">", to, NULL);
+    bool wider = cm_dtype_size(first) > cm_dtype_size(second);
+    return CM__TYPES(wider ? second : first, wider ? first : second, result);
 }
 
-void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer,
+void cm__call_typed(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer,
                     cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    memset(c.dtype, 0, sizeof c.dtype);
-    memcpy(c.dtype, dtype, strlen(dtype));
+    c.types = types;
     c.sizes[CM__ELEMENTWISE_OUTER] = outer;
     c.sizes[CM__ELEMENTWISE_INNER] = inner;
     cm__dispatch_add(d, node, &c);
 }
 
-void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+void cm__call_map(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out, cm_poly outer,
                   cm_poly inner)
 {
-    char dtype[CM__CALL_TEXT] = "";
-    type_text(d, a, b, out, dtype, sizeof dtype);
-    cm__call_typed(d, node, function, dtype, outer, inner);
+    cm__call_typed(d, node, function, types_of(d, a, b, out), outer, inner);
 }
 
-void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out)
+void cm__call_over(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out)
 {
     cm__call_map(d, node, function, a, b, out, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, out)));
 }
@@ -75,7 +64,7 @@ static bool copied_parts(cm__dispatch *d, int32_t node)
         int32_t          part = n->inputs[i];
         const cm_tensor *x = cm__t(d->g, part);
         cm_poly          pixels = cm__poly_mul(cm__poly_dim(x->dims[0]), cm__poly_product(x->dims + 2, x->rank - 2));
-        cm__call_map(d, node, "copy:part", part, -1, part, pixels, cm__poly_dim(x->dims[1]));
+        cm__call_map(d, node, CM__V(COPY, PART), part, -1, part, pixels, cm__poly_dim(x->dims[1]));
     }
     return true;
 }
@@ -98,34 +87,35 @@ static void joined(cm__dispatch *d, int32_t node)
         outer = cm__poly_product(y->dims, y->rank - 1);
         inner = cm__poly_dim(y->dims[y->rank - 1]);
     }
-    cm__call_map(d, node, channels ? "cat:nhwc" : !gaps ? "cat" : along_rows ? "cat:part" : "cat:strided",
-                 n->outputs[0],
-                 -1, n->outputs[0], outer, inner);
+    cm__variant_form form = channels     ? CM__FORM_NHWC
+                            : !gaps      ? CM__FORM_NONE
+                            : along_rows ? CM__FORM_PART
+                                         : CM__FORM_STRIDED;
+    cm__call_map(d, node, cm__variant_in(CM__V_CAT, form), n->outputs[0], -1, n->outputs[0], outer, inner);
 }
 
 /* A comparison writes truth values, and "and" joins two of them. "select" chooses between a tensor and a number in
    memory: its kernel computes where each operand lies, which takes as long in 16 bits as in 32. False: another
    function. */
-static bool truth(cm__dispatch *d, int32_t node, const char *function, int32_t over)
+static bool truth(cm__dispatch *d, int32_t node, cm__variant function, int32_t over)
 {
     static const struct {
-        const char *function, *kernel, *dtype; /* NULL: from the tensor's type to truth values */
-    } rows[] = {{"compare", "compare", NULL}, {"and", "and", "bool"}, {"select", "where", "fp32"}};
-    char dtype[CM__CALL_TEXT] = "";
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(function, rows[i].function)) continue;
-        if (rows[i].dtype) cm__join(dtype, sizeof dtype, rows[i].dtype, NULL);
-        else cm__join(dtype, sizeof dtype, cm_dtype_name(type_of(d, over)), ">bool", NULL);
-        cm__call_typed(d, node, rows[i].kernel, dtype, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
-        return true;
-    }
-    return false;
+        cm__variant function, kernel;
+        cm__types   types; /* CM__NO_TYPES: from the tensor's type to truth values */
+    } rows[] = {{CM__V_COMPARE, CM__V_COMPARE, CM__NO_TYPES}, {CM__V_AND, CM__V_AND, CM__ALL(CM_BOOL)},
+                {CM__V_SELECT, CM__V_WHERE, CM__ALL(CM_FP32)}};
+    size_t i = 0, count = sizeof rows / sizeof *rows;
+    while (i < count && function != rows[i].function) i++;
+    if (i == count) return false;
+    cm__types types = rows[i].types == CM__NO_TYPES ? cm__types_cast(type_of(d, over), CM_BOOL) : rows[i].types;
+    cm__call_typed(d, node, rows[i].kernel, types, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
+    return true;
 }
 
 void cm__dispatch_map(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    const char    *function = cm__forward_kernel(n->op, "copy"); /* a function not listed costs as much as a copy */
+    cm__variant    function = cm__forward_kernel(n->op, CM__V_COPY); /* a function not listed costs as much as a copy */
     int32_t        y = n->n_outputs ? n->outputs[0] : -1, a = cm__has(n, 0) ? n->inputs[0] : -1,
             b = n->n_inputs == 2 && cm__has(n, 1) ? n->inputs[1] : -1;
     if (y < 0) return;
@@ -139,11 +129,11 @@ void cm__dispatch_map(cm__dispatch *d, int32_t node)
     else if (is_one(cm__t(d->g, a)) || is_one(cm__t(d->g, b))) {
         m.a = is_one(cm__t(d->g, b)) ? a : b;
         m.b = -1;
-        if (n->op != CM_OP_POW) m.function = "scale";
+        if (n->op != CM_OP_POW) m.function = CM__V_SCALE;
     }
     if (n->op == CM_OP_DROPOUT || n->op == CM_OP_CONSTANT_OF_SHAPE) m.a = y, m.b = -1; /* of the result's type */
     bool cloned = d->trains && n->phase == CM_FORWARD && cm__attr_int(n, CM_ATTR_IN_PLACE, 0); /* for its gradient */
-    if (cloned || cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, "copy", y, -1, y);
+    if (cloned || cm__attr_find(n, CM_ATTR_COPIES)) cm__call_over(d, node, CM__V_COPY, y, -1, y);
     if (!truth(d, node, function, y)) cm__call_strided(d, node, &m);
 }
 
@@ -164,7 +154,7 @@ static bool by_operand(const cm__dispatch *d, const cm_node *n, const cm_node *f
 }
 
 /* The gradient of a mean, broadcast over the averaged elements. Its name includes the variant. */
-static bool is_undone(const char *function) { return strchr(function, ':') != NULL; }
+static bool is_undone(cm__variant function) { return cm__form_of(function) != CM__FORM_NONE; }
 
 /* Kernels of the gradient of an operand that has others than that of the first. Of a divisor: -dy ((x / y) / y). Of the
    input or result in a gradient: sigmoid_backward, tanh_backward and softplus_double_backward in
@@ -172,19 +162,20 @@ static bool is_undone(const char *function) { return strchr(function, ':') != NU
 static const struct {
     int16_t     op;
     int32_t     inputs;
-    const char *kernels[9];
+    cm__variant kernels[9];
 } others[] = {
-    {CM_OP_DIV, 3, {"div", "div", "neg", "mul"}},
-    {CM_OP_LERP, 1, {"fill", "sub"}},
-    {CM_OP_LERP, 3, {"sub", "mul"}},
-    {CM_OP_SIGMOID_SLOPE, 3, {"mul", "scale", "scale", "mul"}},
-    {CM_OP_TANH_SLOPE, 3, {"scale", "mul", "mul"}},
-    {CM_OP_SOFTPLUS_SLOPE, 3, {"scale", "sigmoid", "sigmoid_grad", "mul", "mul", "scale", "compare", "copy"}},
+    {CM_OP_DIV, 3, {CM__V_DIV, CM__V_DIV, CM__V_NEG, CM__V_MUL}},
+    {CM_OP_LERP, 1, {CM__V_FILL, CM__V_SUB}},
+    {CM_OP_LERP, 3, {CM__V_SUB, CM__V_MUL}},
+    {CM_OP_SIGMOID_SLOPE, 3, {CM__V_MUL, CM__V_SCALE, CM__V_SCALE, CM__V_MUL}},
+    {CM_OP_TANH_SLOPE, 3, {CM__V_SCALE, CM__V_MUL, CM__V_MUL}},
+    {CM_OP_SOFTPLUS_SLOPE, 3, {CM__V_SCALE, CM__V_SIGMOID, CM__V_SIGMOID_GRAD, CM__V_MUL, CM__V_MUL, CM__V_SCALE,
+                               CM__V_COMPARE, CM__V_COPY}},
 };
 
-static const char *const *kernels_of(const cm_node *n, const cm_node *forward)
+static const cm__variant *kernels_of(const cm_node *n, const cm_node *forward)
 {
-    static const char *const of_copy[] = {"copy", "where", NULL};
+    static const cm__variant of_copy[] = {CM__V_COPY, CM__V_WHERE, CM__V_NONE};
     if (cm__attr_find(forward, CM_ATTR_COPIES)) return of_copy;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (others[i].op == forward->op && n->n_inputs == others[i].inputs) return others[i].kernels;
@@ -205,21 +196,21 @@ void cm__dispatch_map_grad(cm__dispatch *d, int32_t node)
         return;
     }
     if (forward->op == CM_OP_GLU) { /* a thread reads a gradient and writes both halves */
-        cm__call_over(d, node, "glu_grad", dy, -1, dy);
+        cm__call_over(d, node, CM__V_GLU_GRAD, dy, -1, dy);
         return;
     }
     if (forward->op == CM_OP_REDUCE_VAR) cm__call_mean(d, node);
-    for (const char *const *f = kernels_of(n, forward); *f; f++) {
+    for (const cm__variant *f = kernels_of(n, forward); *f; f++) {
         if (truth(d, node, *f, y)) continue;
         bool         product = by_operand(d, n, forward, y), scaled = by_number(d, n, forward);
-        bool         beside = !product && !scaled && cm__has(n, 1) && strcmp(*f, "copy") != 0;
+        bool         beside = !product && !scaled && cm__has(n, 1) && *f != CM__V_COPY;
         cm__function m = {*f, dy, product ? n->inputs[1] : -1, beside ? n->inputs[1] : -1, y, cast ? dy : y};
-        if (scaled && strcmp(*f, "mul") == 0) m.function = "scale";
+        if (scaled && *f == CM__V_MUL) m.function = CM__V_SCALE;
         if (is_undone(m.function)) cm__call_map(d, node, m.function, dy, -1, m.type, cm__poly_const(1),
                                                 cm_tensor_elements(cm__t(d->g, y)));
         else cm__call_strided(d, node, &m);
     }
-    if (cast) cm__call_over(d, node, "copy", dy, -1, y);
+    if (cast) cm__call_over(d, node, CM__V_COPY, dy, -1, y);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
@@ -230,7 +221,7 @@ void cm__dispatch_copy(cm__dispatch *d, int32_t node)
     const cm_node *n = cm__node(d, node);
     if (!n->n_outputs || n->outputs[0] < 0) return;
     if (cm__has(n, 0)) cm__call_copied(d, node, n->inputs[0], cm__strides_rows(d->strides, cm__in(d->g, n, 0)));
-    else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+    else cm__call_over(d, node, CM__V_COPY, n->outputs[0], -1, n->outputs[0]);
 }
 
 /* One kernel for each dimension that is rolled. */
@@ -239,7 +230,7 @@ void cm__dispatch_roll(cm__dispatch *d, int32_t node)
     const cm_node  *n = cm__node(d, node);
     const cm__attr *axes = cm__attr_find(n, CM_ATTR_AXES);
     for (int32_t i = 0; i < (axes && axes->count > 1 ? axes->count : 1); i++)
-        cm__call_over(d, node, "roll", n->inputs[0], -1, n->outputs[0]);
+        cm__call_over(d, node, CM__V_ROLL, n->inputs[0], -1, n->outputs[0]);
 }
 
 /* Copies of 16-bit numbers that move as many bytes as PyTorch's operators that unpack 4-bit weights: a shift to int32
@@ -251,9 +242,9 @@ void cm__dispatch_unpack(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     for (int i = 0; i < UNPACKING_COPIES && cm__unpacks_by_operators(d->g, n); i++)
-        cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+        cm__call_over(d, node, CM__V_COPY, n->outputs[0], -1, n->outputs[0]);
     if (cm__unpacks_by_operators(d->g, n)) return;
-    cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+    cm__call_over(d, node, CM__V_COPY, n->inputs[0], -1, n->outputs[0]);
 }
 
 /* The strides of a part in the rows of the whole: a part of lower rank is one index of an axis. */
@@ -271,11 +262,11 @@ void cm__dispatch_slice_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *part = cm__in(d->g, n, 0), *whole = cm__t(d->g, n->outputs[0]);
-    cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    cm__call_over(d, node, CM__V_FILL, n->outputs[0], -1, n->outputs[0]);
     cm__call_whole_copy(d, node, n->outputs[0]);
     if (part->rank == whole->rank || part->rank == whole->rank - 1)
         cm__call_copied(d, node, n->inputs[0], place_of(d, n, part->rank, whole));
     else if (part->rank)
-        cm__call_map(d, node, "copy:part", n->inputs[0], -1, n->inputs[0], cm__poly_product(part->dims, part->rank - 1),
-                     cm__poly_dim(part->dims[part->rank - 1]));
+        cm__call_map(d, node, CM__V(COPY, PART), n->inputs[0], -1, n->inputs[0],
+                     cm__poly_product(part->dims, part->rank - 1), cm__poly_dim(part->dims[part->rank - 1]));
 }

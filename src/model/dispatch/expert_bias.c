@@ -73,7 +73,8 @@ bool cm__expert_plain(const cm__dispatch *d, const cm_node *n)
 /* A kernel over the rows of all experts: an elementwise one, over rows of a width or over one run of elements, or a sum
    over all rows (down) or over each row (along). 16 bits are called bf16: fp16 takes the same time. */
 typedef struct plain_kernel {
-    const char *variant, *dtype;
+    cm__variant variant;
+    cm__types   types;
     enum { RUN, ROWS, SUM_DOWN, SUM_ALONG } shape;
 } plain_kernel;
 
@@ -84,7 +85,7 @@ static void emit(cm__dispatch *d, int32_t node, const cm_tensor *y, const plain_
                                       CM_BF16, false);
     cm_poly        all = cm_tensor_elements(y), width = cm__poly_dim(y->dims[y->rank - 1]), one = cm__poly_const(1);
     cm_poly        rows = cm__poly_scale(all, 1 / width.c[0]);
-    snprintf(c.dtype, sizeof c.dtype, "%s", k->dtype);
+    c.types = k->types;
     if (sums) {
         c.sizes[CM__REDUCE_OUTER] = k->shape == SUM_DOWN ? one : rows;
         c.sizes[CM__REDUCE_REDUCE] = k->shape == SUM_DOWN ? rows : width;
@@ -96,27 +97,33 @@ static void emit(cm__dispatch *d, int32_t node, const cm_tensor *y, const plain_
     cm__dispatch_add(d, node, &c);
 }
 
-#define NARROW "bf16"
-#define WIDE "bf16+fp32>fp32"
+#define NARROW CM__ALL(CM_BF16)
+#define FULL CM__ALL(CM_FP32)
+#define TO_NARROW CM__TYPES(CM_FP32, CM_FP32, CM_BF16)
+#define TO_FULL CM__TYPES(CM_BF16, CM_BF16, CM_FP32)
+#define MIXED CM__TYPES(CM_BF16, CM_FP32, CM_FP32)
 /* t + b * p, concatenated. Backward: g * p and its sum over an expert's rows, g * b and its sum over each row, and the
    concatenation of t's gradients. [1]: p and what it is a factor of in fp32, with casts before and after. */
 static const plain_kernel forward_bias[2][5] = {
-    {{"mul:col", NARROW, ROWS}, {"add", NARROW, RUN}, {"cat", NARROW, RUN}},
-    {{"mul:col", WIDE, ROWS}, {"add", WIDE, RUN}, {"cat", "fp32", RUN}, {"copy", "fp32>bf16", RUN}},
+    {{CM__V(MUL, COL), NARROW, ROWS}, {CM__V_ADD, NARROW, RUN}, {CM__V_CAT, NARROW, RUN}},
+    {{CM__V(MUL, COL), MIXED, ROWS}, {CM__V_ADD, MIXED, RUN}, {CM__V_CAT, FULL, RUN}, {CM__V_COPY, TO_NARROW, RUN}},
 };
 static const plain_kernel backward_bias[2][8] = {
-    {{"mul:col", NARROW, ROWS}, {"sum", NARROW, SUM_DOWN}, {"mul:row", NARROW, ROWS}, {"sum", NARROW, SUM_ALONG},
-     {"cat", NARROW, RUN}},
-    {{"copy", "bf16>fp32", RUN}, {"copy", "fp32>bf16", RUN}, {"mul:col", "fp32", ROWS}, {"sum", "fp32", SUM_DOWN},
-     {"mul:row", WIDE, ROWS}, {"sum", "fp32", SUM_ALONG}, {"cat", NARROW, RUN}},
+    {{CM__V(MUL, COL), NARROW, ROWS}, {CM__V_SUM, NARROW, SUM_DOWN}, {CM__V(MUL, ROW), NARROW, ROWS},
+     {CM__V_SUM, NARROW, SUM_ALONG},
+     {CM__V_CAT, NARROW, RUN}},
+    {{CM__V_COPY, TO_FULL, RUN}, {CM__V_COPY, TO_NARROW, RUN}, {CM__V(MUL, COL), FULL, ROWS},
+     {CM__V_SUM, FULL, SUM_DOWN},
+     {CM__V(MUL, ROW), MIXED, ROWS}, {CM__V_SUM, FULL, SUM_ALONG}, {CM__V_CAT, NARROW, RUN}},
 };
 /* A clamp reads half of each row, and half of a concatenation follows. The gradient compares that half with one limit
    or two. The tables have no comparisons of parts of rows; like a clamp of them, they find each element's place. */
-static const plain_kernel forward_clamp[] = {{"clip:part", NARROW, ROWS}, {"cat", NARROW, ROWS}, {NULL, NULL, RUN}};
+static const plain_kernel forward_clamp[] = {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_CAT, NARROW, ROWS}, {CM__V_NONE}};
 static const plain_kernel backward_clamp[2][6] = {
-    {{"clip:part", NARROW, ROWS}, {"where", "fp32", RUN}, {"cat", NARROW, ROWS}},
-    {{"clip:part", NARROW, ROWS}, {"clip:part", NARROW, ROWS}, {"and", "bool", RUN}, {"where", "fp32", RUN},
-     {"cat", NARROW, ROWS}},
+    {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_WHERE, FULL, RUN}, {CM__V_CAT, NARROW, ROWS}},
+    {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_AND, CM__ALL(CM_BOOL), RUN},
+     {CM__V_WHERE, FULL, RUN},
+     {CM__V_CAT, NARROW, ROWS}},
 };
 
 static const plain_kernel *kernels_of(const cm__dispatch *d, const cm_node *forward, bool back)

@@ -9,7 +9,7 @@ static int32_t axis_at(const cm__attr *axes, int32_t i, int32_t rank)
 }
 
 /* The last axis is n1, whose spectrum has half as many points; further axes than three count as n3. */
-static void transform(cm__dispatch *d, int32_t node, const char *kind, const cm_tensor *whole, const cm__attr *axes)
+static void transform(cm__dispatch *d, int32_t node, cm__variant kind, const cm_tensor *whole, const cm__attr *axes)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_FFT, CM__PASS_FORWARD, kind, CM_FP32, false);
     bool           gone[CM__RANK_MAX] = {false};
@@ -25,7 +25,7 @@ static void transform(cm__dispatch *d, int32_t node, const char *kind, const cm_
     cm__dispatch_add(d, node, &c);
 }
 
-static void complex_call(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly inner)
+static void complex_call(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly outer, cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_COMPLEX64, false);
     cm__call_two(d, node, c, outer, inner);
@@ -38,10 +38,10 @@ static bool is_functional(const cm__dispatch *d) { return cm__compiles(d->runtim
 void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor)
 {
     if (is_functional(d) && cm__t(d->g, tensor)->dtype == CM_COMPLEX64)
-        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(cm__t(d->g, tensor)));
+        complex_call(d, node, CM__V_COPY, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, tensor)));
 }
 
-static void part(cm__dispatch *d, int32_t node, const char *function, const cm_tensor *half, int32_t last)
+static void part(cm__dispatch *d, int32_t node, cm__variant function, const cm_tensor *half, int32_t last)
 {
     complex_call(d, node, function, cm__poly_product(half->dims, last),
                  cm__poly_product(half->dims + last, half->rank - last));
@@ -52,24 +52,24 @@ static void spectrum_back(cm__dispatch *d, int32_t node, const cm_tensor *x, con
                           const cm__attr *axes)
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);
-    complex_call(d, node, "fill", cm__poly_const(1), cm_tensor_elements(x));
+    complex_call(d, node, CM__V_FILL, cm__poly_const(1), cm_tensor_elements(x));
     if (is_functional(d)) { /* of the half, and of the zeros */
-        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(half));
-        complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(x));
+        complex_call(d, node, CM__V_COPY, cm__poly_const(1), cm_tensor_elements(half));
+        complex_call(d, node, CM__V_COPY, cm__poly_const(1), cm_tensor_elements(x));
     }
-    part(d, node, "copy:part", half, last);
-    transform(d, node, "c2c", x, axes);
+    part(d, node, CM__V(COPY, PART), half, last);
+    transform(d, node, CM__V_C2C, x, axes);
 }
 
 /* The gradient of a spectrum: all points but the first and the last count twice. */
 static void real_back(cm__dispatch *d, int32_t node, const cm_tensor *half, const cm_tensor *y, const cm__attr *axes)
 {
     int32_t last = axis_at(axes, axes->count - 1, half->rank);
-    transform(d, node, "r2c", y, axes);
-    part(d, node, "scale:part", half, last);
+    transform(d, node, CM__V_R2C, y, axes);
+    part(d, node, CM__V(SCALE, PART), half, last);
     if (!is_functional(d)) return;
-    complex_call(d, node, "copy", cm__poly_const(1), cm_tensor_elements(half));
-    part(d, node, "copy:part", half, last);
+    complex_call(d, node, CM__V_COPY, cm__poly_const(1), cm_tensor_elements(half));
+    part(d, node, CM__V(COPY, PART), half, last);
 }
 
 void cm__dispatch_fft(cm__dispatch *d, int32_t node)
@@ -81,9 +81,9 @@ void cm__dispatch_fft(cm__dispatch *d, int32_t node)
     if (!axes || axes->count < 1 || !x->rank) return;
     if (back && from_real) spectrum_back(d, node, x, y, axes);
     else if (back && to_real) real_back(d, node, x, y, axes);
-    else transform(d, node, from_real ? "r2c" : to_real ? "c2r" : "c2c", to_real ? y : x, axes);
+    else transform(d, node, from_real ? CM__V_R2C : to_real ? CM__V_C2R : CM__V_C2C, to_real ? y : x, axes);
     if (!cm__attr_int(forward, CM_ATTR_SCALE, 0)) return;
     cm_poly made = cm_tensor_elements(cm__t(d->g, n->outputs[0]));
-    if (to_real && !back) cm__call_over(d, node, "scale", forward->outputs[0], -1, forward->outputs[0]);
-    else complex_call(d, node, "scale", cm__poly_const(1), made);
+    if (to_real && !back) cm__call_over(d, node, CM__V_SCALE, forward->outputs[0], -1, forward->outputs[0]);
+    else complex_call(d, node, CM__V_SCALE, cm__poly_const(1), made);
 }

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* images.c - kernel calls of pooling, resizing, padding and sampling, and of windows as columns. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include "graph/rewrite/fuse.h"
 #include "model/dispatch/rules.h"
 
 /* Kernels of volumes are the same in both orders. There are none of cubic interpolation with channels last, nor of
    reflections and replications. */
-static void image_call(const cm__dispatch *d, int32_t image, const char *kind, char *variant, size_t size)
+static cm__variant image_call(const cm__dispatch *d, int32_t image, cm__variant kind)
 {
-    bool rows = strcmp(kind, "bicubic") == 0 || strcmp(kind, "reflect") == 0 || strcmp(kind, "replicate") == 0;
+    bool rows = kind == CM__V_BICUBIC || kind == CM__V_REFLECT || kind == CM__V_REPLICATE;
     bool last = cm__t(d->g, image)->rank == 4 && cm__strides_channels_last(d->strides, image) && !rows;
-    snprintf(variant, size, "%s:%s", kind, last ? "nhwc" : "nchw");
+    return cm__variant_in(kind, last ? CM__FORM_NHWC : CM__FORM_NCHW);
 }
 
 static cm_poly last_but(const cm_tensor *t, int32_t back)
@@ -48,15 +46,15 @@ static void volume_pool(cm__dispatch *d, int32_t node, const cm_node *forward, c
 {
     const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
     bool             back = cm__node(d, node) != forward, overlap = false;
-    bool             average = strcmp(cm__forward_kernel(forward->op, "avg"), "avg") == 0;
+    bool             average = cm__forward_kernel(forward->op, CM__V_AVG) == CM__V_AVG;
     double           window = 1, rows = ceil((double)y->dims[3].fixed / BLOCK_ROWS) * BLOCK_ROWS;
     double           columns = ceil((double)y->dims[4].fixed / BLOCK_COLUMNS) * BLOCK_COLUMNS;
     for (int32_t i = 0; i < w->dims; i++) window *= (double)w->kernel[i], overlap |= w->stride[i] < w->kernel[i];
     cm_poly     threads = cm__poly_scale(cm__poly_product(y->dims, 3), rows * columns);
-    const char *kernel = !back ? average ? "avg_pool3d" : "max_pool3d"
-                         : !average ? "max_pool3d_grad" : overlap ? "avg_pool3d_add" : "avg_pool3d_grad";
+    cm__variant kernel = !back ? average ? CM__V_AVG_POOL3D : CM__V_MAX_POOL3D
+                         : !average ? CM__V_MAX_POOL3D_GRAD : overlap ? CM__V_AVG_POOL3D_ADD : CM__V_AVG_POOL3D_GRAD;
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, y->dtype, false);
-    if (back) cm__call_over(d, node, "fill", forward->inputs[0], -1, forward->inputs[0]);
+    if (back) cm__call_over(d, node, CM__V_FILL, forward->inputs[0], -1, forward->inputs[0]);
     c.sizes[CM__REDUCE_OUTER] = back && !average ? cm_tensor_elements(y) : threads;
     c.sizes[CM__REDUCE_REDUCE] = cm__poly_const(back && !average ? 1 : window);
     c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
@@ -68,13 +66,12 @@ void cm__dispatch_pool(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, forward, 0);
     cm__window       w;
-    char             variant[CM__CALL_TEXT];
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, x->rank - 2, NULL, &w);
     if (x->rank == 5) {
         volume_pool(d, node, forward, &w);
         return;
     }
-    image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, "avg"), variant, sizeof variant);
+    cm__variant variant = image_call(d, forward->inputs[0], cm__forward_kernel(forward->op, CM__V_AVG));
     pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, cm__pass_of(n, forward), variant, x->dtype, false), x, &w);
 }
 
@@ -92,7 +89,7 @@ void cm__dispatch_columns(cm__dispatch *d, int32_t node)
     cm__window_read((cm_graph *)(uintptr_t)d->g, forward, 2, NULL, &w);
     cm__call_in_rows(d, node, n->inputs[0]);
     cm__pass pass = (n == forward) == sums ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
-    pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, "im2col:nchw", image->dtype, false), image, &w);
+    pool_call(d, node, cm__call_begin(d, CM__CALL_POOL, pass, CM__V(IM2COL, NCHW), image->dtype, false), image, &w);
 }
 
 /* A padded image is filled, and then the image is copied into it (constant_pad_nd in ATen/native/PadNd.cpp): rows are
@@ -127,25 +124,25 @@ void cm__dispatch_pad(cm__dispatch *d, int32_t node)
         grows |= cm__poly_at(&get, 1) > cm__poly_at(&have, 1);
         split |= off || cm__poly_at(&get, 1) != cm__poly_at(&have, 1);
     }
-    if (grows) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    cm__call_map(d, node, split ? "copy:part" : "copy", n->outputs[0], -1, n->outputs[0], outer, inner);
+    if (grows) cm__call_over(d, node, CM__V_FILL, n->outputs[0], -1, n->outputs[0]);
+    cm__call_map(d, node, split ? CM__V(COPY, PART) : CM__V_COPY, n->outputs[0], -1, n->outputs[0], outer, inner);
 }
 
 /* Kernels of PyTorch by mode, for one, two and three dimensions. Those that do not exist have the next simpler one. */
-static const char *const kinds[CM__MODES][3] = {
-    [CM__MODE_NEAREST] = {"nearest1d", "nearest", "nearest"},
-    [CM__MODE_LINEAR] = {"linear1d", "bilinear", "trilinear"},
-    [CM__MODE_CUBIC] = {"linear1d", "bicubic", "trilinear"},
-    [CM__MODE_LINEAR_SMOOTH] = {"linear1d", "bilinear-aa", "trilinear"},
-    [CM__MODE_CUBIC_SMOOTH] = {"linear1d", "bicubic-aa", "trilinear"},
-    [CM__MODE_REFLECT] = {"reflect", "reflect", "reflect"},
-    [CM__MODE_REPLICATE] = {"replicate", "replicate", "replicate"},
-    [CM__MODE_AVERAGE] = {"adaptive-avg", "adaptive-avg", "adaptive-avg"},
-    [CM__MODE_MAX] = {"adaptive-max", "adaptive-max", "adaptive-max"},
-    [CM__MODE_SAMPLE] = {"sample", "sample", "sample"},
+static const cm__variant kinds[CM__MODES][3] = {
+    [CM__MODE_NEAREST] = {CM__V_NEAREST1D, CM__V_NEAREST, CM__V_NEAREST},
+    [CM__MODE_LINEAR] = {CM__V_LINEAR1D, CM__V_BILINEAR, CM__V_TRILINEAR},
+    [CM__MODE_CUBIC] = {CM__V_LINEAR1D, CM__V_BICUBIC, CM__V_TRILINEAR},
+    [CM__MODE_LINEAR_SMOOTH] = {CM__V_LINEAR1D, CM__V_BILINEAR_AA, CM__V_TRILINEAR},
+    [CM__MODE_CUBIC_SMOOTH] = {CM__V_LINEAR1D, CM__V_BICUBIC_AA, CM__V_TRILINEAR},
+    [CM__MODE_REFLECT] = {CM__V_REFLECT, CM__V_REFLECT, CM__V_REFLECT},
+    [CM__MODE_REPLICATE] = {CM__V_REPLICATE, CM__V_REPLICATE, CM__V_REPLICATE},
+    [CM__MODE_AVERAGE] = {CM__V_ADAPTIVE_AVG, CM__V_ADAPTIVE_AVG, CM__V_ADAPTIVE_AVG},
+    [CM__MODE_MAX] = {CM__V_ADAPTIVE_MAX, CM__V_ADAPTIVE_MAX, CM__V_ADAPTIVE_MAX},
+    [CM__MODE_SAMPLE] = {CM__V_SAMPLE, CM__V_SAMPLE, CM__V_SAMPLE},
 };
 
-static const char *kind_of(const cm_node *forward, int32_t dims)
+static cm__variant kind_of(const cm_node *forward, int32_t dims)
 {
     int64_t mode = cm__attr_int(forward, CM_ATTR_MODE, CM__MODE_NEAREST);
     if (forward->op == CM_OP_GRID_SAMPLE) mode = CM__MODE_SAMPLE; /* importers need not set it */
@@ -173,8 +170,8 @@ static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool 
             places = cm__poly_mul(cm__poly_dim(y->dims[0]), cm__poly_product(y->dims + 2, 2));
     cm_poly          moved = cm__poly_add(cm__poly_scale(results, back ? 13 : 5), cm__poly_scale(places, back ? 4 : 2));
     int32_t          x = forward->inputs[0];
-    if (back) cm__call_over(d, node, "fill", x, -1, x);
-    cm__call_map(d, node, "copy", x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
+    if (back) cm__call_over(d, node, CM__V_FILL, x, -1, x);
+    cm__call_map(d, node, CM__V_COPY, x, -1, x, cm__poly_const(1), cm__poly_scale(moved, 0.5));
 }
 
 /* Sampled volumes, as planes: a thread reads eight numbers of each channel, or adds to as many, where one of an image has
@@ -206,7 +203,7 @@ static bool border_read(cm__dispatch *d, int32_t node, const cm_node *forward)
     const cm_node *n = cm__node(d, node);
     if (!cm__repeats_pixels(forward) || !cm__strides_channels_last(d->strides, n->inputs[0])) return false;
     bool reflects = cm__attr_int(forward, CM_ATTR_MODE, 0) == CM__MODE_REFLECT;
-    if (!reflects && n != forward) cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
+    if (!reflects && n != forward) cm__call_over(d, node, CM__V_FILL, n->outputs[0], -1, n->outputs[0]);
     cm__call_as_image(d, node, n->inputs[0], false);
     return !reflects;
 }
@@ -216,7 +213,6 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
 {
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
-    char             variant[CM__CALL_TEXT];
     if (x->rank < 3 || x->rank > 5) {
         cm__dispatch_copy(d, node);
         return;
@@ -226,7 +222,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         return;
     }
     if (border_read(d, node, forward)) return;
-    image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2), variant, sizeof variant);
+    cm__variant    variant = image_call(d, forward->inputs[0], kind_of(forward, x->rank - 2));
     bool           sampled = forward->op == CM_OP_GRID_SAMPLE, volume = x->rank == 5;
     cm__sized_call c = cm__call_begin(d, volume && !sampled ? CM__CALL_RESIZE3D : CM__CALL_RESIZE, resize_pass(d, n, forward),
                                       variant, x->dtype, false);
@@ -247,7 +243,7 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
 void cm__dispatch_unfold_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    cm__call_over(d, node, "fill", n->outputs[0], -1, n->outputs[0]);
-    cm__call_map(d, node, "unfold_grad", n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
+    cm__call_over(d, node, CM__V_FILL, n->outputs[0], -1, n->outputs[0]);
+    cm__call_map(d, node, CM__V_UNFOLD_GRAD, n->inputs[0], -1, n->inputs[0], cm__poly_const(1),
                  cm_tensor_elements(cm__in(d->g, n, 0)));
 }

@@ -67,7 +67,7 @@ static cm_poly rows_hit(const cm_graph *g, int32_t index, cm__pass pass, cm_dim 
     return few ? cm__poly_const(CHOSEN_ROWS) : cm__poly_dim(rows);
 }
 
-static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, cm_dtype dtype,
+static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, cm__variant variant, cm_dtype dtype,
                           cm_poly tokens, cm_poly vocabulary, cm_poly width)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, variant, dtype, false);
@@ -77,14 +77,14 @@ static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, const ch
     cm__dispatch_add(d, node, &c);
 }
 
-static void look_up(cm__dispatch *d, int32_t node, cm__pass pass, const char *variant, const cm_tensor *table,
+static void look_up(cm__dispatch *d, int32_t node, cm__pass pass, cm__variant variant, const cm_tensor *table,
                     cm_poly tokens, int32_t axis)
 {
     look_up_sizes(d, node, pass, variant, table->dtype, tokens, cm__poly_dim(table->dims[axis]), others(table, axis));
 }
 
 /* Rows or slices of the first input, at the indices of the second. */
-static void look_up_rows(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass, const char *variant,
+static void look_up_rows(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass, cm__variant variant,
                          int32_t axis)
 {
     const cm_tensor *table = cm__in(d->g, forward, 0), *index = cm__in(d->g, forward, 1);
@@ -104,10 +104,10 @@ static bool is_index_of_rows(cm__dispatch *d, int32_t index, int32_t axis)
 
 /* Whether gather() copies whole rows, as an embedding does. PyTorch does so if the index selects along the first
    dimension and is the same for all numbers of a row (expanded), and if rows are contiguous and aligned. */
-static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, const char *dtype)
+static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, cm_dtype dtype)
 {
     const cm_tensor *x = cm__t(d->g, table), *t = cm__t(d->g, index);
-    double           width = cm__dtype_bytes(dtype);
+    double           width = (double)cm_dtype_size(dtype);
     for (int32_t i = 1; i < t->rank && i < x->rank; i++) {
         if (cm__strides_of(d->strides, index)[i] && cm__strides_size(t->dims[i]) > 1) return false;
         width *= (double)cm__strides_size(x->dims[i]);
@@ -128,9 +128,10 @@ static void look_up_elements(cm__dispatch *d, int32_t node, cm__pass pass, int32
 {
     const cm_tensor *table = cm__t(d->g, whole);
     bool             rows = is_index_of_rows(d, index, axis) && (pass == CM__PASS_BACKWARD || is_read_by_rows(d, whole));
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, rows ? "gather:rows" : "gather", table->dtype, false);
-    bool             copies = rows && !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, c.dtype);
-    look_up(d, node, pass, copies ? table->rank == 2 ? "" : "select" : c.variant, table, cm__poly_dim(count), axis);
+    cm__variant      each = rows ? CM__V(GATHER, ROWS) : CM__V_GATHER;
+    bool             copies = rows && !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, table->dtype);
+    look_up(d, node, pass, copies ? table->rank == 2 ? CM__V_NONE : CM__V_SELECT : each, table, cm__poly_dim(count),
+            axis);
 }
 
 /* The elements with the highest values along an axis; backward writes their gradients into zeros. */
@@ -140,11 +141,11 @@ static void chosen(cm__dispatch *d, int32_t node, const cm_node *forward)
     int64_t          given = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          axis = (int32_t)(given < 0 ? given + x->rank : given);
     if (cm__node(d, node) != forward) {
-        look_up(d, node, CM__PASS_BACKWARD, "gather", x, cm__poly_dim(y->dims[axis]), axis);
+        look_up(d, node, CM__PASS_BACKWARD, CM__V_GATHER, x, cm__poly_dim(y->dims[axis]), axis);
         return;
     }
     bool           all = cm__dim_same(x->dims[axis], y->dims[axis]);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_SORT, CM__PASS_FORWARD, all ? "sort" : "topk", x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_SORT, CM__PASS_FORWARD, all ? CM__V_SORT : CM__V_TOPK, x->dtype, false);
     c.sizes[CM__SORT_ROWS] = others(x, axis);
     c.sizes[CM__SORT_COLS] = cm__poly_dim(x->dims[axis]);
     c.sizes[CM__SORT_K] = cm__poly_dim(y->dims[axis]);
@@ -177,7 +178,7 @@ static bool rows_of_tables(cm__dispatch *d, int32_t node, const cm_node *forward
     for (int32_t i = 0; i < after; i++) width *= cm__strides_size(table->dims[axis + 1 + i]);
     if (!axis || pass != CM__PASS_BACKWARD || width <= NARROW) return false;
     cm_poly tables = cm__poly_product(table->dims, axis);
-    look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_mul(tables, cm_tensor_elements(index)),
+    look_up_sizes(d, node, pass, CM__V_INDEX, table->dtype, cm__poly_mul(tables, cm_tensor_elements(index)),
                   cm__poly_mul(tables, rows_hit(d->g, forward->inputs[1], pass, table->dims[axis])),
                   cm__poly_product(table->dims + axis + 1, after));
     return true;
@@ -185,16 +186,15 @@ static bool rows_of_tables(cm__dispatch *d, int32_t node, const cm_node *forward
 
 /* A single index of the first dimension copies contiguous rows of whole vectors by the kernel of index_select(); a thread
    reads each number of other rows, and of rows that several indices select. */
-static const char *indexed_kernel(cm__dispatch *d, const cm_node *forward, cm__pass pass, int32_t axis)
+static cm__variant indexed_kernel(cm__dispatch *d, const cm_node *forward, cm__pass pass, int32_t axis)
 {
     const cm_tensor *table = cm__in(d->g, forward, 0);
-    if (axis) return "index:col";
-    if (pass != CM__PASS_FORWARD) return "index";
-    if (!cm__strides_in_rows(d->strides, forward->inputs[0])) return "gather";
-    cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, "", table->dtype, false);
-    double         width = cm__dtype_bytes(c.dtype);
+    if (axis) return CM__V(INDEX, COL);
+    if (pass != CM__PASS_FORWARD) return CM__V_INDEX;
+    if (!cm__strides_in_rows(d->strides, forward->inputs[0])) return CM__V_GATHER;
+    double width = (double)cm_dtype_size(table->dtype);
     for (int32_t i = 1; i < table->rank; i++) width *= (double)cm__strides_size(table->dims[i]);
-    return fmod(width, VECTOR_BYTES) != 0 ? "index" : "select";
+    return fmod(width, VECTOR_BYTES) != 0 ? CM__V_INDEX : CM__V_SELECT;
 }
 
 static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
@@ -205,7 +205,7 @@ static void indexed(cm__dispatch *d, int32_t node, const cm_node *forward, cm__p
     int32_t after = table->rank - count;
     if (pass == CM__PASS_BACKWARD) cm__call_in_rows(d, node, cm__node(d, node)->inputs[0]); /* index_put_ sorts rows */
     if (count > 1 && y->rank >= after)
-        look_up_sizes(d, node, pass, "index", table->dtype, cm__poly_product(y->dims, y->rank - after),
+        look_up_sizes(d, node, pass, CM__V_INDEX, table->dtype, cm__poly_product(y->dims, y->rank - after),
                       cm__poly_product(table->dims, count), cm__poly_product(table->dims + count, after));
     else if (!rows_of_tables(d, node, forward, pass, axis))
         look_up_rows(d, node, forward, pass, indexed_kernel(d, forward, pass, axis), axis);
@@ -218,9 +218,9 @@ static void gathered(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     int32_t          axis = axis_of(forward, table->rank);
     if (forward->op == CM_OP_GATHER_ELEMENTS && index->rank == table->rank)
         look_up_elements(d, node, pass, forward->inputs[0], forward->inputs[1], axis, index->dims[axis]);
-    else if (forward->op == CM_OP_GATHER_ELEMENTS) look_up(d, node, pass, "gather", table, cm__poly_const(1), axis);
+    else if (forward->op == CM_OP_GATHER_ELEMENTS) look_up(d, node, pass, CM__V_GATHER, table, cm__poly_const(1), axis);
     else if (forward->op == CM_OP_INDEX) indexed(d, node, forward, pass);
-    else look_up_rows(d, node, forward, pass, table->rank == 2 && axis == 0 ? "" : "select", axis);
+    else look_up_rows(d, node, forward, pass, table->rank == 2 && axis == 0 ? CM__V_NONE : CM__V_SELECT, axis);
 }
 
 static bool is_scatter(const cm_node *n)
@@ -229,9 +229,9 @@ static bool is_scatter(const cm_node *n)
 }
 
 /* One index for each row if a dimension is given, otherwise for each place; or one for each element. */
-static const char *scatter_kind(const cm_node *n)
+static cm__variant scatter_kind(const cm_node *n)
 {
-    return n->op != CM_OP_SCATTER_ND ? "gather" : cm__attr_find(n, CM_ATTR_AXIS) ? "select" : "index";
+    return n->op != CM_OP_SCATTER_ND ? CM__V_GATHER : cm__attr_find(n, CM_ATTR_AXIS) ? CM__V_SELECT : CM__V_INDEX;
 }
 
 static bool indexes_elements(const cm__dispatch *d, const cm_node *n)
@@ -245,14 +245,10 @@ static bool is_extreme(const cm__dispatch *d, const cm_node *n)
     return indexes_elements(d, n) && cm__attr_int(n, CM_ATTR_REDUCTION, 0) == CM__EXTREME;
 }
 
-/* A kernel over the numbers of a tensor, with its type in place of each %s. */
-static void over_numbers(cm__dispatch *d, int32_t node, const char *function, const char *types, int32_t tensor)
+/* A kernel over the numbers of a tensor. */
+static void over_numbers(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, int32_t tensor)
 {
-    const cm_tensor *x = cm__t(d->g, tensor);
-    const char      *type = cm_dtype_name(x->dtype);
-    char             dtype[CM__CALL_TEXT];
-    snprintf(dtype, sizeof dtype, types, type, type);
-    cm__call_typed(d, node, function, dtype, cm__poly_const(1), cm_tensor_elements(x));
+    cm__call_typed(d, node, function, types, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, tensor)));
 }
 
 /* Numbers equal to the extreme one of their place share its gradient (scatter_reduce_backward in autograd's
@@ -262,18 +258,19 @@ static void extreme_back(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     int32_t into = forward->inputs[0], index = forward->inputs[1], from = forward->inputs[2];
     int32_t axis = axis_of(forward, cm__t(d->g, into)->rank), both[] = {into, from};
-    cm_dim  count = cm__t(d->g, from)->dims[axis];
+    cm_dim   count = cm__t(d->g, from)->dims[axis];
+    cm_dtype type[] = {cm__t(d->g, into)->dtype, cm__t(d->g, from)->dtype};
     look_up_elements(d, node, CM__PASS_FORWARD, forward->outputs[0], index, axis, count);
     for (int i = 0; i < 2; i++) {
-        over_numbers(d, node, "compare", "%s>bool", both[i]);
-        over_numbers(d, node, "copy", "bool>%s", both[i]);
+        over_numbers(d, node, CM__V_COMPARE, cm__types_cast(type[i], CM_BOOL), both[i]);
+        over_numbers(d, node, CM__V_COPY, cm__types_cast(CM_BOOL, type[i]), both[i]);
     }
     look_up_elements(d, node, CM__PASS_BACKWARD, into, index, axis, count);
-    cm__call_over(d, node, "div", into, -1, into);
+    cm__call_over(d, node, CM__V_DIV, into, -1, into);
     for (int i = 0; i < 2; i++) {
         if (i) look_up_elements(d, node, CM__PASS_FORWARD, into, index, axis, count);
-        over_numbers(d, node, "compare", "%s>bool", both[i]);
-        over_numbers(d, node, "mul", "bool+%s>%s", both[i]);
+        over_numbers(d, node, CM__V_COMPARE, cm__types_cast(type[i], CM_BOOL), both[i]);
+        over_numbers(d, node, CM__V_MUL, CM__TYPES(CM_BOOL, type[i], type[i]), both[i]);
     }
 }
 
@@ -288,7 +285,7 @@ static void scattered_back(cm__dispatch *d, int32_t node, const cm_node *forward
         look_up_elements(d, node, CM__PASS_FORWARD, n->inputs[0], forward->inputs[1], axis, y->dims[axis]);
     else if (y->rank > axis && whole->rank && !cm__dim_same(y->dims[axis], whole->dims[axis]))
         look_up(d, node, CM__PASS_FORWARD, scatter_kind(forward), whole, cm__poly_dim(y->dims[axis]), axis);
-    else cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+    else cm__call_over(d, node, CM__V_COPY, n->inputs[0], -1, n->outputs[0]);
 }
 
 void cm__dispatch_gather(cm__dispatch *d, int32_t node)
@@ -299,7 +296,7 @@ void cm__dispatch_gather(cm__dispatch *d, int32_t node)
     if (forward->op == CM_OP_TOP_K && cm__in(d->g, forward, 0)->rank) chosen(d, node, forward);
     else if (is_scatter(forward)) scattered_back(d, node, forward);
     else if (known) gathered(d, node, forward, cm__pass_of(n, forward));
-    else cm__call_over(d, node, "copy", n->outputs[0], -1, n->outputs[0]);
+    else cm__call_over(d, node, CM__V_COPY, n->outputs[0], -1, n->outputs[0]);
 }
 
 /* Elements or rows are added at the places of an index: the kernels of the gradient of a look-up. Or they are written
@@ -310,8 +307,8 @@ void cm__dispatch_scatter(cm__dispatch *d, int32_t node)
     const cm_tensor *into = cm__in(d->g, n, 0), *from = cm__in(d->g, n, 2);
     int32_t          axis = axis_of(n, into->rank);
     if (!into->rank || from->rank <= axis || !cm__attr_int(n, CM_ATTR_REDUCTION, 0)) {
-        cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
-        cm__call_over(d, node, "copy", n->inputs[2], -1, n->inputs[2]);
+        cm__call_over(d, node, CM__V_COPY, n->inputs[0], -1, n->outputs[0]);
+        cm__call_over(d, node, CM__V_COPY, n->inputs[2], -1, n->inputs[2]);
         return;
     }
     if (indexes_elements(d, n))
@@ -327,7 +324,7 @@ static void part_copy(cm__dispatch *d, int32_t node, int32_t part, int32_t whole
     const cm_tensor *p = cm__t(d->g, part), *w = cm__t(d->g, whole);
     if (p->rank == w->rank) cm__call_copied(d, node, part, cm__strides_rows(d->strides, w));
     else
-        cm__call_map(d, node, "copy:part", part, -1, part, cm__poly_product(p->dims, p->rank ? p->rank - 1 : 0),
+        cm__call_map(d, node, CM__V(COPY, PART), part, -1, part, cm__poly_product(p->dims, p->rank ? p->rank - 1 : 0),
                      p->rank ? cm__poly_dim(p->dims[p->rank - 1]) : cm__poly_const(1));
 }
 
@@ -341,9 +338,9 @@ void cm__dispatch_written(cm__dispatch *d, int32_t node)
 void cm__dispatch_written_grad(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    cm__call_over(d, node, "copy", n->inputs[0], -1, n->outputs[0]);
+    cm__call_over(d, node, CM__V_COPY, n->inputs[0], -1, n->outputs[0]);
     part_copy(d, node, n->outputs[1], n->outputs[0]);
     if (!cm__attr_int(n, CM_ATTR_COPIES, 0)) return;
-    cm__call_over(d, node, "fill", n->outputs[1], -1, n->outputs[1]); /* zeros, which are copied into the whole */
+    cm__call_over(d, node, CM__V_FILL, n->outputs[1], -1, n->outputs[1]); /* zeros, which are copied into the whole */
     part_copy(d, node, n->outputs[1], n->outputs[0]);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* losses.c - kernel calls of softmax and of losses. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 #include "model/dispatch/rules.h"
 
 /* Classes are along `axis`; the rest are rows. */
@@ -13,18 +11,19 @@ static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tens
     cm__call_two(d, node, c, rows, cm__poly_dim(x->dims[axis]));
 }
 
-static const char *sixteen_bits(const cm_graph *g)
+/* Zero, which is fp32: none. */
+static cm_dtype sixteen_bits(const cm_graph *g)
 {
-    static const char *const names[CM_PRECISIONS] = {
-        [CM_PRECISION_AMP_BF16] = "bf16", [CM_PRECISION_BF16] = "bf16", [CM_PRECISION_FP8] = "bf16",
-        [CM_PRECISION_AMP_FP16] = "fp16", [CM_PRECISION_FP16] = "fp16"};
-    return names[g->precision];
+    static const cm_dtype types[CM_PRECISIONS] = {
+        [CM_PRECISION_AMP_BF16] = CM_BF16, [CM_PRECISION_BF16] = CM_BF16, [CM_PRECISION_FP8] = CM_BF16,
+        [CM_PRECISION_AMP_FP16] = CM_FP16, [CM_PRECISION_FP16] = CM_FP16};
+    return types[g->precision];
 }
 
-static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, const char *to)
+static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, cm_dtype to)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
-    snprintf(c.dtype, sizeof c.dtype, "%s>%s", cm_dtype_name(x->dtype), to);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, x->dtype, false);
+    c.types = cm__types_cast(x->dtype, to);
     cm__call_two(d, node, c, cm__poly_const(1), cm_tensor_elements(x));
 }
 
@@ -34,9 +33,9 @@ static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, const c
 static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
     cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
-    cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false),
-                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", x->dtype, false);
-    converted(d, node, x, cm_dtype_name(CM_BOOL));
+    cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false),
+                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(WHERE, COL), x->dtype, false);
+    converted(d, node, x, CM_BOOL);
     all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, all, rows, cols);
     cm__call_two(d, node, choose, rows, cols);
@@ -51,12 +50,9 @@ static void softmax(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_te
 {
     cm_poly     inner = cm__poly_product(x->dims + axis + 1, x->rank - axis - 1), length = cm__poly_dim(x->dims[axis]);
     double      after = cm__poly_at(&inner, 1), along_axis = cm__poly_at(&length, 1);
-    const char *kernel = after <= INNER_THREADS && along_axis >= INNER_THREADS ? "blocks" : "planes";
-    if (after > 1) {
-        memset(c.variant, 0, sizeof c.variant);
-        memcpy(c.variant, kernel, strlen(kernel));
-    }
-    if (after > 1 && *kernel == 'b')
+    bool        blocks = after <= INNER_THREADS && along_axis >= INNER_THREADS;
+    if (after > 1) c.variant = blocks ? CM__V_BLOCKS : CM__V_PLANES;
+    if (after > 1 && blocks)
         cm__call_two(d, node, c, cm__poly_product(x->dims, axis), cm__poly_mul(length, inner));
     else along(d, node, c, x, axis);
 }
@@ -75,10 +71,10 @@ static bool turned_back(cm__dispatch *d, int32_t node, const cm_node *forward, i
     bool             eager = cm__is_eager(d->runtime) && forward->op == CM_OP_SOFTMAX && n != forward;
     if (!eager || axis != y->rank - 1 || cm__strides_in_rows(d->strides, dy)) return false;
     if (y->dims[axis].per_batch || y->dims[axis].fixed > WARP_ROW) return false;
-    cm__call_strided(d, node, &(cm__function){.function = "mul", .a = dy, .b = forward->outputs[0], .beside = -1,
+    cm__call_strided(d, node, &(cm__function){.function = CM__V_MUL, .a = dy, .b = forward->outputs[0], .beside = -1,
                                            .out = forward->outputs[0], .type = dy});
     cm__call_in_rows(d, node, dy);
-    cm__call_map(d, node, "mul", dy, dy, dy, cm__poly_const(1), cm_tensor_elements(y));
+    cm__call_map(d, node, CM__V_MUL, dy, dy, dy, cm__poly_const(1), cm_tensor_elements(y));
     return true;
 }
 
@@ -92,7 +88,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
     if (x->rank == 0 || turned_back(d, node, forward, at)) return;
     cm__call_in_rows(d, node, n->inputs[0]); /* kernels read contiguous rows, so PyTorch copies others */
     softmax(d, node,
-            cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, ""),
+            cm__call_begin(d, CM__CALL_SOFTMAX, cm__pass_of(n, forward), cm__forward_kernel(forward->op, CM__V_NONE),
                            x->dtype == CM_FP16 ? y->dtype : x->dtype, false), /* from fp16 to fp32: as that of fp32 */
             x, at);
     if (n == forward && cm__attr_find(n, CM_ATTR_MATH)) inside_attention(d, node, x);
@@ -102,7 +98,7 @@ void cm__dispatch_softmax(cm__dispatch *d, int32_t node)
 static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    const char      *variant = x->rank > 2 ? "nchw" : "";
+    cm__variant      variant = x->rank > 2 ? CM__V_NCHW : CM__V_NONE;
     along(d, node, cm__call_begin(d, CM__CALL_CROSS_ENTROPY, pass, variant, x->dtype, false), x, x->rank > 1 ? 1 : 0);
 }
 
@@ -113,11 +109,11 @@ static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     bool             casts = d->g->precision == CM_PRECISION_AMP_BF16 || d->g->precision == CM_PRECISION_AMP_FP16;
-    cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, "",
+    cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, CM__V_NONE,
                                            casts ? CM_FP32 : x->dtype, false);
-    cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", x->dtype, false);
+    cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, x->dtype, false);
     if (d->g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
-    if (casts) snprintf(cast.dtype, sizeof cast.dtype, "%s>fp32", sixteen_bits(d->g));
+    if (casts) cast.types = cm__types_cast(sixteen_bits(d->g), CM_FP32);
     for (int32_t i = 0; i < d->g->asked.metrics; i++) {
         if (casts) cm__call_two(d, node, cast, cm__poly_const(1), cm_tensor_elements(x));
         along(d, node, rate, x, 1);
@@ -137,17 +133,17 @@ void cm__dispatch_fused_cross_entropy(cm__dispatch *d, int32_t node)
     int32_t          logits = forward->inputs[0];
     const cm_tensor *x = cm__t(d->g, logits);
     if (n != forward) {
-        cm__call_over(d, node, "exp", logits, -1, logits);
+        cm__call_over(d, node, CM__V_EXP, logits, -1, logits);
         return;
     }
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false);
     c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]));
     metrics(d, node, forward);
 }
 
 /* Kernels of PyTorch's loss functions before the mean, or of their gradients. */
-static void loss_kernels(cm__dispatch *d, int32_t node, const char *const *kernels)
+static void loss_kernels(cm__dispatch *d, int32_t node, const cm__variant *kernels)
 {
     int32_t x = cm__forward_of(d, cm__node(d, node))->inputs[0];
     for (; *kernels; kernels++) cm__call_over(d, node, *kernels, x, -1, x);
@@ -158,7 +154,7 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
     loss_kernels(d, node, cm__forward_kernels(n->op));
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "mean", x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_MEAN, x->dtype, false);
     c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(x);
     cm__dispatch_add(d, node, &c);
@@ -168,7 +164,7 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
 
 /* The likelihood reads one number per label. One block treats all rows; images have one for each sample, or more if
    they are large. The call's sizes are the blocks, and the labels of a block. */
-static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, const char *kernel)
+static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, cm__variant kernel)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__in(d->g, forward, 1);
     bool             planes = x->rank > 2;
@@ -181,7 +177,7 @@ static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, const 
     cm__dispatch_add(d, node, &c);
 }
 
-void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node), "nll"); }
+void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node), CM__V_NLL); }
 
 void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
@@ -189,7 +185,7 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
     if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
     else if (forward->op == CM_OP_FUSED_CROSS_ENTROPY) cm__dispatch_fused_cross_entropy(d, node);
     else loss_kernels(d, node, cm__backward_kernels(forward->op));
-    if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward, "nll_grad");
+    if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward, CM__V_NLL_GRAD);
 }
 
 /* ---- CTC -------------------------------------------------------------------------------------------------------- */
@@ -223,10 +219,10 @@ static ctc ctc_of(const cm__dispatch *d, const cm_node *forward)
 /* Lengths go to the device, three numbers for each sample. */
 static void lengths(cm__dispatch *d, int32_t node, const ctc *c, int32_t labels)
 {
-    for (int i = 0; i < 3; i++) cm__call_map(d, node, "copy", labels, -1, labels, cm__poly_const(1), c->samples);
+    for (int i = 0; i < 3; i++) cm__call_map(d, node, CM__V_COPY, labels, -1, labels, cm__poly_const(1), c->samples);
 }
 
-static void reduction(cm__dispatch *d, int32_t node, const char *kernel, const ctc *c, cm_poly outer, cm_poly reduced,
+static void reduction(cm__dispatch *d, int32_t node, cm__variant kernel, const ctc *c, cm_poly outer, cm_poly reduced,
                       cm_poly inner)
 {
     cm__sized_call call = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(d->g, c->x)->dtype, false);
@@ -237,7 +233,7 @@ static void reduction(cm__dispatch *d, int32_t node, const char *kernel, const c
 }
 
 /* A kernel that loops over the frames of each sample. */
-static void frame_loop(cm__dispatch *d, int32_t node, const char *kernel, const ctc *c, double loops)
+static void frame_loop(cm__dispatch *d, int32_t node, cm__variant kernel, const ctc *c, double loops)
 {
     reduction(d, node, kernel, c, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
 }
@@ -248,19 +244,19 @@ static void frame_loop(cm__dispatch *d, int32_t node, const char *kernel, const 
 static void ctc_gradient(cm__dispatch *d, int32_t node, const ctc *c)
 {
     static const struct {
-        const char *kernel;
+        cm__variant kernel;
         over        over;
         bool        reduces;
     } steps[] = {
-        {"fill", CLASSES, false}, {"exp", CLASSES, false}, {"add", BLANKS, false},   {"max", BLANKS, true},
-        {"scale", FRAMES, false}, {"scale", FRAMES, false}, {"scale", FRAMES, false}, {"sub:col", BLANKS, false},
-        {"exp", BLANKS, false},   {"sum", BLANKS, true},    {"log", FRAMES, false},   {"add", FRAMES, false},
-        {"add", FRAMES, false},   {"sub", FRAMES, false},   {"exp", FRAMES, false},   {"sub", FRAMES, false},
-        {"mul:col", CLASSES, false},
+        {CM__V_FILL, CLASSES, false}, {CM__V_EXP, CLASSES, false}, {CM__V_ADD, BLANKS, false},   {CM__V_MAX, BLANKS, true},
+        {CM__V_SCALE, FRAMES, false}, {CM__V_SCALE, FRAMES, false}, {CM__V_SCALE, FRAMES, false}, {CM__V(SUB, COL), BLANKS, false},
+        {CM__V_EXP, BLANKS, false},   {CM__V_SUM, BLANKS, true},    {CM__V_LOG, FRAMES, false},   {CM__V_ADD, FRAMES, false},
+        {CM__V_ADD, FRAMES, false},   {CM__V_SUB, FRAMES, false},   {CM__V_EXP, FRAMES, false},   {CM__V_SUB, FRAMES, false},
+        {CM__V(MUL, COL), CLASSES, false},
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         cm_poly rows = c->rows[steps[i].over], cols = c->cols[steps[i].over];
-        bool    spread = strchr(steps[i].kernel, ':') != NULL;
+        bool    spread = cm__form_of(steps[i].kernel) != CM__FORM_NONE;
         if (steps[i].reduces) reduction(d, node, steps[i].kernel, c, rows, cols, cm__poly_const(1));
         else
             cm__call_map(d, node, steps[i].kernel, c->x, -1, c->x, spread ? rows : cm__poly_const(1),
@@ -277,13 +273,13 @@ void cm__dispatch_ctc_loss(cm__dispatch *d, int32_t node)
     int32_t        labels = forward->inputs[1];
     lengths(d, node, &c, labels);
     if (n == forward) {
-        cm__call_over(d, node, "copy", labels, -1, labels);
-        frame_loop(d, node, "ctc", &c, c.loops);
+        cm__call_over(d, node, CM__V_COPY, labels, -1, labels);
+        frame_loop(d, node, CM__V_CTC, &c, c.loops);
         return;
     }
-    cm__call_over(d, node, "fill", c.alpha, -1, c.alpha);
-    frame_loop(d, node, "ctc_beta", &c, c.loops);
+    cm__call_over(d, node, CM__V_FILL, c.alpha, -1, c.alpha);
+    frame_loop(d, node, CM__V_CTC_BETA, &c, c.loops);
     ctc_gradient(d, node, &c);
-    frame_loop(d, node, "ctc_labels", &c, 1);
-    cm__call_map(d, node, "fill", c.x, -1, c.x, cm__poly_const(1), c.samples);
+    frame_loop(d, node, CM__V_CTC_LABELS, &c, 1);
+    cm__call_map(d, node, CM__V_FILL, c.x, -1, c.x, cm__poly_const(1), c.samples);
 }

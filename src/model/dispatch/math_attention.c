@@ -38,7 +38,7 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
 }
 
-static void product(cm__dispatch *d, int32_t node, const scores *s, const char *variant, cm_poly m, cm_poly n,
+static void product(cm__dispatch *d, int32_t node, const scores *s, cm__variant variant, cm_poly m, cm_poly n,
                     cm_poly k)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
@@ -49,7 +49,7 @@ static void product(cm__dispatch *d, int32_t node, const scores *s, const char *
     cm__dispatch_add(d, node, &c);
 }
 
-static void over(cm__dispatch *d, int32_t node, const scores *s, const char *function)
+static void over(cm__dispatch *d, int32_t node, const scores *s, cm__variant function)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
@@ -59,7 +59,7 @@ static void over(cm__dispatch *d, int32_t node, const scores *s, const char *fun
 
 static void scale(cm__dispatch *d, int32_t node, const scores *s, cm_poly rows)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", s->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_SCALE, s->dtype, false);
     cm__call_two(d, node, c, cm__poly_const(1), cm__poly_mul(cm__poly_mul(s->batch, rows), s->width));
 }
 
@@ -73,17 +73,17 @@ static void scale_operands(cm__dispatch *d, int32_t node, const scores *s)
 
 static void scale_scores(cm__dispatch *d, int32_t node, const scores *s)
 {
-    if (!s->safe && !s->fused) over(d, node, s, "scale");
+    if (!s->safe && !s->fused) over(d, node, s, CM__V_SCALE);
 }
 
 /* Rows that are masked completely are found, and their probabilities become zero. */
 static void clear_masked(cm__dispatch *d, int32_t node, const scores *s)
 {
     cm_poly        rows = cm__poly_mul(s->batch, s->queries);
-    cm__sized_call found = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", s->dtype, false),
-                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", s->dtype, false),
-                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "where:col", s->dtype, false);
-    cm__join(found.dtype, sizeof found.dtype, cm_dtype_name(s->dtype), ">", cm_dtype_name(CM_BOOL), NULL);
+    cm__sized_call found = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, s->dtype, false),
+                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, s->dtype, false),
+                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(WHERE, COL), s->dtype, false);
+    found.types = cm__types_cast(s->dtype, CM_BOOL);
     cm__call_two(d, node, found, cm__poly_const(1), cm__poly_mul(rows, s->keys));
     all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, all, rows, s->keys);
@@ -92,7 +92,7 @@ static void clear_masked(cm__dispatch *d, int32_t node, const scores *s)
 
 static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy:part", s->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(COPY, PART), s->dtype, false);
     c.sizes[CM__ELEMENTWISE_OUTER] = s->queries;
     c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(s->batch, s->width);
     cm__dispatch_add(d, node, &c);
@@ -100,8 +100,8 @@ static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
 
 static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
 {
-    cm__sized_call c =
-        cm__call_begin(d, CM__CALL_SOFTMAX, pass, !s->fused ? "" : s->causal ? "causal" : "mask", s->dtype, false);
+    cm__variant    variant = !s->fused ? CM__V_NONE : s->causal ? CM__V_CAUSAL : CM__V_MASK;
+    cm__sized_call c = cm__call_begin(d, CM__CALL_SOFTMAX, pass, variant, s->dtype, false);
     c.sizes[CM__SOFTMAX_ROWS] = cm__poly_mul(s->batch, s->queries);
     c.sizes[CM__SOFTMAX_COLS] = s->keys;
     cm__dispatch_add(d, node, &c);
@@ -112,7 +112,7 @@ static void generated(cm__dispatch *d, int32_t node, const scores *s, double byt
 {
     cm_poly pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys), moved = cm__poly_scale(pairs, bytes);
     if (random) moved = cm__poly_add(moved, cm__random_bytes(pairs, cm__poly_at(&s->keys, 1)));
-    cm__call_generated(d, node, "row_sum", moved);
+    cm__call_generated(d, node, CM__V_ROW_SUM, moved);
 }
 
 /* PyTorch computes scores and result in fp32 (ATen/native/transformers/attention.cpp), their gradients in the type of
@@ -122,9 +122,9 @@ static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
 {
     scores wide = *s;
     wide.dtype = CM_FP32;
-    product(d, node, &wide, "nt", s->queries, s->keys, s->width);
+    product(d, node, &wide, CM__V_NT, s->queries, s->keys, s->width);
     generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 : 0), s->dropout);
-    product(d, node, &wide, "nn", s->queries, s->width, s->keys);
+    product(d, node, &wide, CM__V_NN, s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }
 
@@ -132,35 +132,35 @@ static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
 static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
     double size = (double)cm_dtype_size(s->dtype);
-    product(d, node, s, "tn", s->keys, s->width, s->queries);
-    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);
+    product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);
     generated(d, node, s, 4 + 2 * size + (s->dropout || size < 4 ? size : 0) + (s->dropout ? 1 : 0), false);
-    product(d, node, s, "nn", s->queries, s->width, s->keys);
-    product(d, node, s, "tn", s->keys, s->width, s->queries);
+    product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);
+    product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);
 }
 
 static void attend(cm__dispatch *d, int32_t node, const scores *s)
 {
     scale_operands(d, node, s);
-    product(d, node, s, "nt", s->queries, s->keys, s->width);
+    product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);
     scale_scores(d, node, s);
-    if (!s->fused && s->masked) over(d, node, s, "add");
+    if (!s->fused && s->masked) over(d, node, s, CM__V_ADD);
     softmax(d, node, s, CM__PASS_FORWARD);
     if (s->safe) clear_masked(d, node, s);
-    if (s->dropout) over(d, node, s, "dropout");
-    product(d, node, s, "nn", s->queries, s->width, s->keys);
+    if (s->dropout) over(d, node, s, CM__V_DROPOUT);
+    product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }
 
 static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* gradient of the values */
-    product(d, node, s, "nt", s->queries, s->keys, s->width);    /* gradient of the probabilities */
-    if (s->dropout) over(d, node, s, "dropout_grad");
+    product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the values */
+    product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);    /* gradient of the probabilities */
+    if (s->dropout) over(d, node, s, CM__V_DROPOUT_GRAD);
     softmax(d, node, s, CM__PASS_BACKWARD);
     scale_scores(d, node, s);
-    product(d, node, s, "nn", s->queries, s->width, s->keys);    /* gradient of the queries */
-    product(d, node, s, "tn", s->keys, s->width, s->queries);    /* gradient of the keys */
+    product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);    /* gradient of the queries */
+    product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the keys */
     scale_operands(d, node, s);
 }
 

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "base/ablation.h"
-#include "base/text.h"
 #include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/compiler.h"
@@ -13,24 +12,24 @@ const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n)
     return n->source >= 0 && n->phase != CM_RECOMPUTE ? &d->g->nodes[n->source] : n;
 }
 
-cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
+cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cm__variant variant, cm_dtype dtype,
                               bool matrix)
 {
     cm__sized_call c;
     memset(&c, 0, sizeof c); /* calls are compared byte by byte */
     c.op = (int16_t)op;
     c.pass = (int16_t)pass;
-    cm__join(c.variant, sizeof c.variant, variant, NULL);
-    cm__join(c.dtype, sizeof c.dtype, matrix && dtype == CM_FP32 && d->tf32 ? "tf32" : cm_dtype_name(dtype), NULL);
+    c.variant = variant;
+    c.types = CM__ALL(matrix && dtype == CM_FP32 && d->tf32 ? CM__TF32 : dtype);
     return c;
 }
 
 /* ---- products --------------------------------------------------------------------------------------------------- */
 
 /* 8-bit products have one form; those of gradients do not keep sums in the short registers of Hopper's units. */
-static const char *eight_bit(const cm__dispatch *d, int32_t node)
+static cm__variant eight_bit(const cm__dispatch *d, int32_t node)
 {
-    return cm__node(d, node)->phase == CM_BACKWARD ? "nt-exact" : "nt";
+    return cm__node(d, node)->phase == CM_BACKWARD ? CM__V_NT_EXACT : CM__V_NT;
 }
 
 #define PADDED_LEAST 1024 /* rows and columns; smaller ones are padded less often than not */
@@ -48,12 +47,13 @@ static void pad_large(cm__dispatch *d, int32_t node, cm_dtype dtype, cm__sized_c
         bool   fixed = cm__poly_at(&c->sizes[i], 2) == size;
         if (!fixed || size < PADDED_LEAST || padded == size || cm__rule_off("padding")) continue;
         c->sizes[i] = cm__poly_const(padded);
-        if (i == CM__GEMM_N && *c->variant != 't')
-            cm__call_generated(d, node, "fused", cm__poly_scale(cm__poly_mul(c->sizes[CM__GEMM_K], columns), 2 * bytes));
+        if (i == CM__GEMM_N && c->variant != CM__V_TN && c->variant != CM__V_TT)
+            cm__call_generated(d, node, CM__V_FUSED,
+                               cm__poly_scale(cm__poly_mul(c->sizes[CM__GEMM_K], columns), 2 * bytes));
     }
 }
 
-void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
+void cm__call_product(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES])
 {
     if (dtype == CM_FP8) variant = eight_bit(d, node);
@@ -113,14 +113,14 @@ void cm__dispatch_gemm(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
     linear           l = linear_of(d, n);
-    char             variant[16];
     bool             apart = l.bias && x->rank > 2 && !cm__strides_in_rows(d->strides, n->inputs[0]);
     if (l.bias && adds_bias_later(d, n)) apart = true;
-    cm__join(variant, sizeof variant, l.stored_nk ? "nt" : "nn", l.bias && !apart ? "-bias" : "", NULL);
+    bool        within = l.bias && !apart;
+    cm__variant variant = l.stored_nk ? within ? CM__V_NT_BIAS : CM__V_NT : within ? CM__V_NN_BIAS : CM__V_NN;
     as_matrix(d, node, n->inputs[0]);
     cm__call_product(d, node, variant, x->dtype, (cm_poly[]){cm__poly_const(1), l.m, l.n, l.k});
     if (apart && !cm__is_compiled(d, n))
-        cm__call_map(d, node, "add:row", n->outputs[0], -1, n->outputs[0], l.m, l.n);
+        cm__call_map(d, node, CM__V(ADD, ROW), n->outputs[0], -1, n->outputs[0], l.m, l.n);
 }
 
 void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
@@ -131,9 +131,9 @@ void cm__dispatch_gemm_grad(cm__dispatch *d, int32_t node)
     cm_dtype       dtype = cm__in(d->g, n, 0)->dtype;
     as_matrix(d, node, n->inputs[0]);
     if (n->op == CM_OP_GEMM_GRAD_INPUT)
-        cm__call_product(d, node, l.stored_nk ? "nn" : "nt", dtype, (cm_poly[]){one, l.m, l.k, l.n});
-    else if (l.stored_nk) cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.n, l.k, l.m});
-    else cm__call_product(d, node, "tn", dtype, (cm_poly[]){one, l.k, l.n, l.m});
+        cm__call_product(d, node, l.stored_nk ? CM__V_NN : CM__V_NT, dtype, (cm_poly[]){one, l.m, l.k, l.n});
+    else if (l.stored_nk) cm__call_product(d, node, CM__V_TN, dtype, (cm_poly[]){one, l.n, l.k, l.m});
+    else cm__call_product(d, node, CM__V_TN, dtype, (cm_poly[]){one, l.k, l.n, l.m});
 }
 
 /* A stack of matrices needs no copy if the matrices are evenly spaced and each has a contiguous dimension. */
@@ -182,7 +182,7 @@ static stacked stacked_of(const cm__dispatch *d, const cm_node *n)
 
 /* PyTorch's _grouped_mm has a kernel for all experts in bf16 only. In other types it multiplies the rows of one expert
    after another (_grouped_mm_fallback in ATen/native/GroupedMMUtils.h). */
-static void products(cm__dispatch *d, int32_t node, const cm_node *forward, const char *variant, cm_dtype dtype,
+static void products(cm__dispatch *d, int32_t node, const cm_node *forward, cm__variant variant, cm_dtype dtype,
                      const cm_poly sizes[CM__GEMM_SIZES])
 {
     double  experts = cm__poly_at(&sizes[CM__GEMM_BATCH], 1);
@@ -196,16 +196,16 @@ static void products(cm__dispatch *d, int32_t node, const cm_node *forward, cons
    where they are zero. All of it runs in place. */
 static void roots(cm__dispatch *d, int32_t node, bool backward)
 {
-    static const char *const kernels[2][4] = {{"clip", "sqrt", NULL}, {"div", "compare", "where", NULL}};
+    static const cm__variant kernels[2][4] = {{CM__V_CLIP, CM__V_SQRT}, {CM__V_DIV, CM__V_COMPARE, CM__V_WHERE}};
     const cm_node           *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t                  y = backward ? n->inputs[0] : n->outputs[0];
     if (!cm__attr_find(forward, CM_ATTR_DISTANCE)) return;
-    for (const char *const *k = kernels[backward]; *k; k++) cm__call_over(d, node, *k, y, -1, y);
+    for (const cm__variant *k = kernels[backward]; *k; k++) cm__call_over(d, node, *k, y, -1, y);
 }
 
 void cm__dispatch_matmul(cm__dispatch *d, int32_t node)
 {
-    static const char *const variants[2][2] = {{"nn", "nt"}, {"tn", "tt"}};
+    static const cm__variant variants[2][2] = {{CM__V_NN, CM__V_NT}, {CM__V_TN, CM__V_TT}};
     const cm_node           *n = cm__node(d, node);
     stacked                  s = stacked_of(d, n);
     for (int i = 0; i < 2; i++) as_stack(d, node, n->inputs[i]);
@@ -224,10 +224,10 @@ void cm__dispatch_matmul_grad(cm__dispatch *d, int32_t node)
     as_stack(d, node, n->inputs[0]);
     if (of_first) roots(d, node, true);
     if (of_first)
-        products(d, node, forward, is_transposed(d, forward->inputs[1]) ? "nn" : "nt", dtype,
+        products(d, node, forward, is_transposed(d, forward->inputs[1]) ? CM__V_NN : CM__V_NT, dtype,
                  (cm_poly[]){s.batch, s.m, s.k, s.n});
     else
-        products(d, node, forward, is_transposed(d, forward->inputs[0]) ? "nn" : "tn", dtype,
+        products(d, node, forward, is_transposed(d, forward->inputs[0]) ? CM__V_NN : CM__V_TN, dtype,
                  (cm_poly[]){s.batch, s.k, s.n, s.m});
 }
 
@@ -261,16 +261,16 @@ static int mask_of(const cm__dispatch *d, const cm_node *forward)
 
 #define FLASH_WIDTH 256 /* of a head, at most, in PyTorch's flash kernels and cuDNN's (sdp_utils.cpp) */
 
-/* KERNEL-MASK-dropout, without what does not apply. */
-static void attention_variant(const cm__dispatch *d, const cm_node *forward, double width, char text[CM__CALL_TEXT])
+static cm__variant attention_variant(const cm__dispatch *d, const cm_node *forward, double width)
 {
-    static const char *const variants[3][2] = {{"", "dropout"}, {"mask", "mask-dropout"}, {"bias", "bias-dropout"}};
-    bool        dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
-    int         mask = mask_of(d, forward);
-    const char *kernel = cm__attention_kernel(d->g, d->runtime), *kind = variants[mask][dropout];
-    bool        wide = width > FLASH_WIDTH && cm__is_pytorch(d->runtime) && cm__in(d->g, forward, 0)->dtype != CM_FP32;
-    if (!*kernel && !mask && wide) kernel = "efficient";
-    cm__join(text, CM__CALL_TEXT, kernel, *kernel && *kind ? "-" : "", kind, NULL);
+    static const cm__variant variants[3][2] = {
+        {CM__V_NONE, CM__V_DROPOUT}, {CM__V_MASK, CM__V_MASK_DROPOUT}, {CM__V_BIAS, CM__V_BIAS_DROPOUT}};
+    bool     dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains;
+    int      mask = mask_of(d, forward);
+    cm__variant_form kernel = cm__attention_kernel(d->g, d->runtime);
+    bool     wide = width > FLASH_WIDTH && cm__is_pytorch(d->runtime) && cm__in(d->g, forward, 0)->dtype != CM_FP32;
+    if (!kernel && !mask && wide) kernel = CM__FORM_EFFICIENT;
+    return cm__variant_in(variants[mask][dropout], kernel);
 }
 
 /* A kernel that skips blocks outside a sliding window computes, for each block of queries, the blocks of keys that the
@@ -297,9 +297,8 @@ static void attend(cm__dispatch *d, int32_t node)
     cm__pass         pass = n->phase == CM_BACKWARD ? CM__PASS_BACKWARD : CM__PASS_FORWARD;
     bool             masked = cm__attention_masked(d->g, forward, d->runtime);
     cm_poly          width = cm__poly_scale(width_of(d, forward, q), 1 / split);
-    char             variant[CM__CALL_TEXT];
-    attention_variant(d, forward, width.c[0], variant);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ATTENTION, pass, variant, q->dtype, true);
+    cm__variant      variant = attention_variant(d, forward, width.c[0]);
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_ATTENTION, pass, variant, q->dtype, true);
     c.sizes[CM__ATTENTION_BATCH] = q->rank == 4 ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     c.sizes[CM__ATTENTION_Q] = cm__poly_dim(q->dims[q->rank - 2]);
     c.sizes[CM__ATTENTION_KV] = cm__poly_dim(k->dims[k->rank - 2]);

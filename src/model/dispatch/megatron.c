@@ -8,7 +8,6 @@
  * fused optimizer, and the new weights are cast back. Megatron Core (since 2024) also runs each chain of elementwise
  * operators of a layer as one kernel, as Inductor would (fusing.c).
  */
-#include <string.h>
 #include "graph/runtimes.h"
 #include "model/dispatch/compiler.h"
 #include "model/dispatch/expert_bias.h"
@@ -34,13 +33,13 @@ static void dropout(cm__dispatch *d, int32_t node)
 static void sum(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    if (joins_sum(d->g, node - 1)) cm__call_over(d, node, "dropout_add", n->inputs[0], n->inputs[1], n->outputs[0]);
+    if (joins_sum(d->g, node - 1)) cm__call_over(d, node, CM__V_DROPOUT_ADD, n->inputs[0], n->inputs[1], n->outputs[0]);
     else cm__dispatch_map(d, node);
 }
 
 static void sum_classes(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", x->dtype, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false);
     int32_t        classes = x->rank > 1 ? 1 : 0;
     c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     cm__call_two(d, node, c,
@@ -57,12 +56,12 @@ static void loss(cm__dispatch *d, int32_t node)
         cm__dispatch_one(d, node);
         return;
     }
-    cm__call_over(d, node, "scale", logits, -1, logits); /* forward: subtract the maximum */
+    cm__call_over(d, node, CM__V_SCALE, logits, -1, logits); /* forward: subtract the maximum */
     if (n->phase == CM_BACKWARD) return;
     sum_classes(d, node, cm__t(d->g, logits)); /* finding the maximum takes as long as the sum */
-    cm__call_over(d, node, "exp", logits, -1, logits);
+    cm__call_over(d, node, CM__V_EXP, logits, -1, logits);
     sum_classes(d, node, cm__t(d->g, logits));
-    cm__call_over(d, node, "scale", logits, -1, logits);
+    cm__call_over(d, node, CM__V_SCALE, logits, -1, logits);
 }
 
 static void shift(cm__dispatch *d, int32_t node)
@@ -84,15 +83,15 @@ static void update(cm__dispatch *d, int32_t node)
         sixteen |= cm_dtype_size(t->dtype) == 2;
         tensors++;
     }
-    cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer),
+    cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm__optimizer_variant(d->g->optimizer),
                                         CM_FP32, false);
     all.sizes[CM__OPTIMIZER_TENSORS] = cm__poly_const(tensors);
     all.sizes[CM__OPTIMIZER_ELEMENTS] = elements;
-    if (sixteen) cm__call_pass(d, node, "copy", half ? "fp16>fp32" : "bf16>fp32", elements);
-    if (half) cm__call_pass(d, node, "scale", "fp32", elements);
+    if (sixteen) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(half ? CM_FP16 : CM_BF16, CM_FP32), elements);
+    if (half) cm__call_pass(d, node, CM__V_SCALE, CM__ALL(CM_FP32), elements);
     cm__call_clip(d, node, CM_FP32, elements);
     cm__dispatch_add(d, node, &all);
-    if (sixteen) cm__call_pass(d, node, "copy", half ? "fp32>fp16" : "fp32>bf16", elements);
+    if (sixteen) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(CM_FP32, half ? CM_FP16 : CM_BF16), elements);
     if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->asked.software))
         cm__call_joined_cast(d, node, elements, true);
 }

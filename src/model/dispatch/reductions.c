@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reductions.c - kernel calls of reductions, products along a dimension, running sums, distances and sums of gradients
    over broadcast dimensions. */
-#include <stdio.h>
-#include <string.h>
-#include "base/text.h"
 #include "model/dispatch/rules.h"
 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
 
-static void typed_reduction(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype, cm_poly outer,
+static void typed_reduction(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype dtype, cm_poly outer,
                             cm_poly reduced, cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, dtype, false);
@@ -18,12 +15,12 @@ static void typed_reduction(cm__dispatch *d, int32_t node, const char *variant, 
     cm__dispatch_add(d, node, &c);
 }
 
-static void reduction(cm__dispatch *d, int32_t node, const char *variant, cm_poly outer, cm_poly reduced, cm_poly inner)
+static void reduction(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly outer, cm_poly reduced, cm_poly inner)
 {
     typed_reduction(d, node, variant, cm__in(d->g, cm__node(d, node), 0)->dtype, outer, reduced, inner);
 }
 
-static const char *reduction_name(int op) { return cm__forward_kernel(op, "sum"); }
+static cm__variant reduction_name(int op) { return cm__forward_kernel(op, CM__V_SUM); }
 
 /* The dimensions of a reduction in the order of memory, joined where neighbours are both kept or both reduced. */
 typedef struct runs {
@@ -127,24 +124,24 @@ static void reduced_sizes(const cm__dispatch *d, const cm_node *n, cm_poly sizes
 }
 
 /* Sums over images and pixels with channels in between have a kernel of their own. */
-static void reduce_dims(cm__dispatch *d, int32_t node, const char *name, int32_t tensor, const bool kept[CM__RANK_MAX])
+static void reduce_dims(cm__dispatch *d, int32_t node, cm__variant name, int32_t tensor, const bool kept[CM__RANK_MAX])
 {
     const cm_tensor *x = cm__t(d->g, tensor);
     double           crossed = crossed_bytes(d, tensor, kept), copied = 2.0 * (double)cm_dtype_size(x->dtype);
     cm_poly          sizes[3];
     if (crossed > 0) { /* timed as a copy of as many bytes */
-        cm__call_map(d, node, "copy", tensor, -1, tensor, cm__poly_const(1),
+        cm__call_map(d, node, CM__V_COPY, tensor, -1, tensor, cm__poly_const(1),
                      cm__poly_scale(cm_tensor_elements(x), crossed / copied));
         return;
     }
     runs r = runs_of(d, tensor, kept);
     runs_sizes(&r, sizes);
-    if (r.count == 3 && !r.kept[0] && strcmp(name, "sum") == 0)
-        typed_reduction(d, node, "sum:nchw", x->dtype, r.size[0], r.size[1], r.size[2]);
+    if (r.count == 3 && !r.kept[0] && name == CM__V_SUM)
+        typed_reduction(d, node, CM__V(SUM, NCHW), x->dtype, r.size[0], r.size[1], r.size[2]);
     else typed_reduction(d, node, name, x->dtype, sizes[0], sizes[1], sizes[2]);
 }
 
-static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
+static void reduce_as(cm__dispatch *d, int32_t node, cm__variant name)
 {
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     bool           kept[CM__RANK_MAX];
@@ -153,53 +150,51 @@ static void reduce_as(cm__dispatch *d, int32_t node, const char *name)
 }
 
 /* The gradient of a variance computes the mean again. */
-void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, "mean"); }
+void cm__call_mean(cm__dispatch *d, int32_t node) { reduce_as(d, node, CM__V_MEAN); }
 
 void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     if (cm__attr_find(n, CM_ATTR_INSIDE)) return;
     bool places = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
-    reduce_as(d, node, places ? "argmax" : reduction_name(n->op)); /* the kernel that also finds places is slower */
+    reduce_as(d, node, places ? CM__V_ARGMAX : reduction_name(n->op)); /* the kernel that also finds places is slower */
 }
 
 /* The largest is subtracted first, so that no exponential overflows. */
 void cm__dispatch_log_sum_exp(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    reduce_as(d, node, "max");
-    cm__call_over(d, node, "sub", n->inputs[0], -1, n->inputs[0]);
-    cm__call_over(d, node, "exp", n->inputs[0], -1, n->inputs[0]);
-    reduce_as(d, node, "sum");
+    reduce_as(d, node, CM__V_MAX);
+    cm__call_over(d, node, CM__V_SUB, n->inputs[0], -1, n->inputs[0]);
+    cm__call_over(d, node, CM__V_EXP, n->inputs[0], -1, n->inputs[0]);
+    reduce_as(d, node, CM__V_SUM);
 }
 
 /* ---- gradients of maxima and products ---------------------------------------------------------------------------- */
 
-/* An elementwise call whose operands and result have the given types, such as "fp32>bool". */
-static void typed_map(cm__dispatch *d, int32_t node, const char *function, const char *types, cm_poly outer,
+/* An elementwise call whose operands and result have the given types. */
+static void typed_map(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer,
                       cm_poly inner)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    memset(c.dtype, 0, sizeof c.dtype);
-    cm__join(c.dtype, sizeof c.dtype, types, NULL);
+    c.types = types;
     cm__call_two(d, node, c, outer, inner);
 }
 
 /* A function of a tensor and of one number for each reduction of it. */
-static void over_reduced(cm__dispatch *d, int32_t node, const char *function, const char *types, const cm_poly sizes[3])
+static void over_reduced(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, const cm_poly sizes[3])
 {
-    char variant[CM__CALL_TEXT];
     bool columns = cm__poly_at(&sizes[2], 2) == 1, row = cm__poly_at(&sizes[0], 2) == 1; /* at any batch size */
-    snprintf(variant, sizeof variant, "%s:%s", function, columns ? "col" : row ? "row" : "plane");
-    typed_map(d, node, variant, types, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]),
+    cm__variant_form form = columns ? CM__FORM_COL : row ? CM__FORM_ROW : CM__FORM_PLANE;
+    typed_map(d, node, cm__variant_in(function, form), types, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]),
               columns ? sizes[1] : sizes[2]);
 }
 
 /* Truth values are counted as integers, for each reduction. */
 static void count_true(cm__dispatch *d, int32_t node, cm_poly all, const cm_poly sizes[3])
 {
-    typed_map(d, node, "copy", "bool>int64", cm__poly_const(1), all);
-    typed_reduction(d, node, "sum", CM_INT64, sizes[0], sizes[1], sizes[2]);
+    typed_map(d, node, CM__V_COPY, cm__types_cast(CM_BOOL, CM_INT64), cm__poly_const(1), all);
+    typed_reduction(d, node, CM__V_SUM, CM_INT64, sizes[0], sizes[1], sizes[2]);
 }
 
 /* The gradient of a maximum. With its place it is written there. Otherwise all equal ones share it (scale_grad_by_count
@@ -209,24 +204,20 @@ void cm__call_extreme_grad(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t          y = n->outputs[0], dy = n->inputs[0];
     const cm_tensor *whole = cm__t(d->g, y);
-    const char      *type = cm_dtype_name(whole->dtype);
-    char             compared[CM__CALL_TEXT], product[CM__CALL_TEXT];
     cm_poly          sizes[3], all = cm_tensor_elements(whole);
     if (cm__attr_find(forward, CM_ATTR_PLACES)) {
-        cm__call_over(d, node, "fill", y, -1, y);
-        cm__call_over(d, node, "copy:strided", dy, -1, dy);
+        cm__call_over(d, node, CM__V_FILL, y, -1, y);
+        cm__call_over(d, node, CM__V(COPY, STRIDED), dy, -1, dy);
         return;
     }
     reduced_sizes(d, forward, sizes);
-    snprintf(compared, sizeof compared, "%s>bool", type);
-    snprintf(product, sizeof product, "bool+%s>%s", type, type);
-    over_reduced(d, node, "compare", compared, sizes);
+    over_reduced(d, node, CM__V_COMPARE, cm__types_cast(whole->dtype, CM_BOOL), sizes);
     count_true(d, node, all, sizes);
-    over_reduced(d, node, "mul", product, sizes);
+    over_reduced(d, node, CM__V_MUL, CM__TYPES(CM_BOOL, whole->dtype, whole->dtype), sizes);
 }
 
 /* A call over a part of as many numbers as a tensor has. */
-static void part_call(cm__dispatch *d, int32_t node, const char *function, int32_t tensor, cm_poly elements)
+static void part_call(cm__dispatch *d, int32_t node, cm__variant function, int32_t tensor, cm_poly elements)
 {
     cm__call_map(d, node, function, tensor, -1, tensor, cm__poly_const(1), elements);
 }
@@ -236,14 +227,14 @@ static void part_call(cm__dispatch *d, int32_t node, const char *function, int32
 static void other_products(cm__dispatch *d, int32_t node, int32_t y, const cm_poly sizes[3])
 {
     cm_poly all = cm_tensor_elements(cm__t(d->g, y)), sums = cm__poly_mul(sizes[0], sizes[2]);
-    part_call(d, node, "fill", y, sums);
+    part_call(d, node, CM__V_FILL, y, sums);
     for (int32_t i = 0; i < 2; i++) {
-        if (i) part_call(d, node, "flip", y, cm__poly_add(all, cm__poly_scale(sums, -1)));
-        cm__call_map(d, node, "cat:strided", y, -1, y, cm__poly_mul(sizes[0], sizes[1]), sizes[2]);
-        typed_reduction(d, node, "cumprod", cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
+        if (i) part_call(d, node, CM__V_FLIP, y, cm__poly_add(all, cm__poly_scale(sums, -1)));
+        cm__call_map(d, node, CM__V(CAT, STRIDED), y, -1, y, cm__poly_mul(sizes[0], sizes[1]), sizes[2]);
+        typed_reduction(d, node, CM__V_CUMPROD, cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
     }
-    part_call(d, node, "flip", y, all);
-    part_call(d, node, "mul", y, all);
+    part_call(d, node, CM__V_FLIP, y, all);
+    part_call(d, node, CM__V_MUL, y, all);
 }
 
 /* The gradient of a product along a dimension counts the zeros (prod_backward, likewise): without any, the result is
@@ -253,21 +244,18 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     int32_t          y = n->outputs[0];
     const cm_tensor *whole = cm__t(d->g, y);
-    const char      *type = cm_dtype_name(whole->dtype);
-    char             compared[CM__CALL_TEXT];
     bool             kept[CM__RANK_MAX];
     cm_poly          sizes[3], one = cm__poly_const(1), all = cm_tensor_elements(whole);
     kept_dims(d, forward, kept);
     runs r = {.count = 0};
     for (int32_t i = 0; i < whole->rank; i++) join(&r, whole->dims[i], kept[i]);
     runs_sizes(&r, sizes);
-    snprintf(compared, sizeof compared, "%s>bool", type);
-    typed_map(d, node, "compare", compared, one, all);
+    typed_map(d, node, CM__V_COMPARE, cm__types_cast(whole->dtype, CM_BOOL), one, all);
     count_true(d, node, all, sizes);
-    typed_reduction(d, node, "sum", CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
+    typed_reduction(d, node, CM__V_SUM, CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
     if (cm__has_zeros(d->g, forward->inputs[0])) other_products(d, node, y, sizes);
-    else over_reduced(d, node, "div", type, sizes);
-    over_reduced(d, node, "mul", type, sizes);
+    else over_reduced(d, node, CM__V_DIV, CM__ALL(whole->dtype), sizes);
+    over_reduced(d, node, CM__V_MUL, CM__ALL(whole->dtype), sizes);
 }
 
 /* ---- running sums and products ----------------------------------------------------------------------------------- */
@@ -280,13 +268,13 @@ typedef struct scan {
     const cm_tensor *x;
 } scan;
 
-static void over_all(const scan *s, const char *const *functions)
+static void over_all(const scan *s, const cm__variant *functions)
 {
     const cm_node *n = cm__node(s->d, s->node);
     for (int i = 0; functions[i]; i++) cm__call_over(s->d, s->node, functions[i], n->inputs[0], -1, n->outputs[0]);
 }
 
-static void scanned(const scan *s, const char *kernel)
+static void scanned(const scan *s, cm__variant kernel)
 {
     reduction(s->d, s->node, kernel, cm__poly_product(s->x->dims, s->at), cm__poly_dim(s->x->dims[s->at]),
               cm__poly_product(s->x->dims + s->at + 1, s->x->rank - s->at - 1));
@@ -295,31 +283,31 @@ static void scanned(const scan *s, const char *kernel)
 /* Backward sums from the other end. */
 static void scanned_back(const scan *s)
 {
-    static const char *const flip[] = {"flip", NULL};
+    static const cm__variant flip[] = {CM__V_FLIP, CM__V_NONE};
     over_all(s, flip);
-    scanned(s, "cumsum");
+    scanned(s, CM__V_CUMSUM);
     over_all(s, flip);
 }
 
 /* PyTorch looks for a zero, without which gradients are divided by the input. */
 static void products_back(const scan *s)
 {
-    over_all(s, (const char *const[]){"mul", "compare", NULL});
-    typed_reduction(s->d, s->node, "max", CM_BOOL, cm__poly_const(1), cm_tensor_elements(s->x), cm__poly_const(1));
+    over_all(s, (const cm__variant[]){CM__V_MUL, CM__V_COMPARE, CM__V_NONE});
+    typed_reduction(s->d, s->node, CM__V_MAX, CM_BOOL, cm__poly_const(1), cm_tensor_elements(s->x), cm__poly_const(1));
     scanned_back(s);
-    over_all(s, (const char *const[]){"div", NULL});
+    over_all(s, (const cm__variant[]){CM__V_DIV, CM__V_NONE});
 }
 
 /* Logarithms of positive and of negative gradients are summed apart. */
 static void log_sums_back(const scan *s)
 {
-    over_all(s, (const char *const[]){"abs", "log", "compare", "where", "compare", "where", NULL});
+    over_all(s, (const cm__variant[]){CM__V_ABS, CM__V_LOG, CM__V_COMPARE, CM__V_WHERE, CM__V_COMPARE, CM__V_WHERE, CM__V_NONE});
     for (int sign = 0; sign < 2; sign++) {
-        over_all(s, (const char *const[]){"sub", NULL});
+        over_all(s, (const cm__variant[]){CM__V_SUB, CM__V_NONE});
         scanned_back(s);
-        over_all(s, (const char *const[]){"add", "exp", NULL});
+        over_all(s, (const cm__variant[]){CM__V_ADD, CM__V_EXP, CM__V_NONE});
     }
-    over_all(s, (const char *const[]){"sub", NULL});
+    over_all(s, (const cm__variant[]){CM__V_SUB, CM__V_NONE});
 }
 
 void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
@@ -330,7 +318,7 @@ void cm__dispatch_cumulative(cm__dispatch *d, int32_t node)
     if (!s.x->rank) return;
     cm__int_list((cm_graph *)(uintptr_t)d->g, forward, CM_ATTR_AXIS, 1, &axis, 1);
     s.at = (int32_t)(axis < 0 ? axis + s.x->rank : axis) % s.x->rank;
-    if (n == forward) scanned(&s, cm__forward_kernel(forward->op, "cumsum"));
+    if (n == forward) scanned(&s, cm__forward_kernel(forward->op, CM__V_CUMSUM));
     else if (forward->op == CM_OP_CUM_PROD) products_back(&s);
     else if (forward->op == CM_OP_CUM_LOG_SUM_EXP) log_sums_back(&s);
     else scanned_back(&s);
@@ -347,17 +335,17 @@ void cm__dispatch_distances(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
     cm_poly          pairs = cm_tensor_elements(y), width = cm__poly_dim(x->dims[x->rank - 1]), one = cm__poly_const(1);
     if (n == forward) {
-        typed_reduction(d, node, "cdist", x->dtype, pairs, width, one);
+        typed_reduction(d, node, CM__V_CDIST, x->dtype, pairs, width, one);
         return;
     }
     bool    second = n->n_inputs == CM__SECOND_POINTS;
     cm_dim  rows = y->dims[y->rank - 2], columns = y->dims[y->rank - 1];
     cm_poly points = cm_tensor_elements(cm__t(d->g, n->outputs[0]));
     for (int32_t i = 0; second && i < 2; i++)
-        cm__call_map(d, node, "copy:turned", n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
+        cm__call_map(d, node, CM__V(COPY, TURNED), n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
                      cm__poly_mul(cm__poly_product(y->dims, y->rank - 2), cm__poly_dim(columns)));
-    typed_reduction(d, node, "cdist_grad", x->dtype, pairs, width, one);
-    typed_reduction(d, node, "sum", x->dtype, one, cm__poly_dim(second ? rows : columns), points);
+    typed_reduction(d, node, CM__V_CDIST_GRAD, x->dtype, pairs, width, one);
+    typed_reduction(d, node, CM__V_SUM, x->dtype, one, cm__poly_dim(second ? rows : columns), points);
 }
 
 /* ---- pools and sums of gradients --------------------------------------------------------------------------------- */
@@ -386,5 +374,5 @@ void cm__dispatch_sum_to(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, n, 0), *y = cm__t(d->g, n->outputs[0]);
     bool             bias = cm__class(forward) == CM_CLASS_CONV && x->rank >= 3, kept[CM__RANK_MAX];
     for (int32_t i = 0; i < x->rank; i++) kept[i] = bias ? i == 1 : is_kept(x, y, i);
-    reduce_dims(d, node, "sum", n->inputs[0], kept);
+    reduce_dims(d, node, CM__V_SUM, n->inputs[0], kept);
 }

@@ -184,7 +184,7 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     for (; d->stacks->below[layer] >= 0; layer = d->stacks->below[layer]) layers++;
     const cm_node   *first = cm__node(d, layer);
     const cm_tensor *x = cm__in(d->g, first, 0);
-    const char      *variant = cm__forward_kernel(first->op, "rnn");
+    cm__variant      variant = cm__forward_kernel(first->op, CM__V_RNN);
     bool             batch_first = cm__attr_int(first, CM_ATTR_LAYOUT, 0) != 0, both = d->stacks->twin[layer] >= 0;
     cm__sized_call   c =
         cm__call_begin(d, CM__CALL_RNN, backward ? CM__PASS_BACKWARD : CM__PASS_FORWARD, variant, x->dtype, true);
@@ -207,6 +207,6 @@ void cm__dispatch_cell(cm__dispatch *d, int32_t node)
     for (int32_t i = 0; i < read; i++) numbers = cm__poly_add(numbers, cm_tensor_elements(cm__in(d->g, n, i)));
     for (int32_t i = 0; i < n->n_outputs; i++)
         numbers = cm__poly_add(numbers, cm_tensor_elements(cm__t(d->g, n->outputs[i])));
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "copy", CM_FP32, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, CM_FP32, false);
     cm__call_two(d, node, c, cm__poly_const(1), cm__poly_scale(numbers, 0.5));
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c - kernel calls of normalisation and updates. */
 #include <math.h>
-#include <string.h>
 #include "model/dispatch/rules.h"
 
 /* ---- normalisation ---------------------------------------------------------------------------------------------- */
@@ -9,7 +8,7 @@
 /* A batch norm increments its batch counter in a separate kernel. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "scale", CM_INT64, false);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_SCALE, CM_INT64, false);
     cm__call_two(d, node, c, cm__poly_const(1), cm__poly_const(1));
 }
 
@@ -32,7 +31,7 @@ static bool is_plain(const cm__dispatch *d, const cm_node *forward)
            (is_absent(d, forward, 1) || is_absent(d, forward, 2));
 }
 
-static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
+static cm__variant norm_layout(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     bool    batch = forward->op == CM_OP_BATCH_NORM;
     const cm_tensor *x = cm__in(d->g, forward, 0);
@@ -40,10 +39,10 @@ static const char *norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     int32_t read = cm__node(d, node)->inputs[0];
     bool    own_kernels = batch && x->dtype == CM_BF16;
     bool    apart = pass == CM__PASS_BACKWARD && !cm__strides_in_rows(d->strides, read); /* a slice of a wider one */
-    if (batch && x->rank == 2) return apart ? "apart" : "rows";
-    if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return "mixed";
+    if (batch && x->rank == 2) return apart ? CM__V_APART : CM__V_ROWS;
+    if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return CM__V_MIXED;
     cm__call_as_image(d, node, read, last);
-    return last ? "nhwc" : is_plain(d, forward) ? "plain" : "nchw";
+    return last ? CM__V_NHWC : is_plain(d, forward) ? CM__V_PLAIN : CM__V_NCHW;
 }
 
 /* Inference uses the statistics that training has stored, if any: one pass scales and shifts the input. Instance norms
@@ -57,7 +56,7 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     if (is_scaling(d, forward)) {
-        cm__sized_call scale = cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, "scale", x->dtype, false);
+        cm__sized_call scale = cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, CM__V_SCALE, x->dtype, false);
         cm__call_two(d, node, scale, cm__poly_const(1), cm_tensor_elements(x));
         return;
     }
@@ -90,7 +89,7 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          first = (int32_t)(axis < 0 ? axis + x->rank : axis);
     int              op = forward->op == CM_OP_LAYER_NORM ? CM__CALL_LAYER_NORM : CM__CALL_RMS_NORM;
-    cm__call_two(d, node, cm__call_begin(d, op, pass, "", x->dtype, false), cm__poly_product(x->dims, first),
+    cm__call_two(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), cm__poly_product(x->dims, first),
               cm__poly_product(x->dims + first, x->rank - first));
 }
 
@@ -100,7 +99,7 @@ void cm__dispatch_weight_norm(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *v = cm__in(d->g, forward, 0), *norms = cm__in(d->g, forward, 1);
     cm_poly          rows = cm_tensor_elements(norms), elements = cm_tensor_elements(v);
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), "weight", v->dtype, false);
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), CM__V_WEIGHT, v->dtype, false);
     cm__call_two(d, node, c, rows, cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
 }
 
@@ -125,7 +124,7 @@ static void update_each(cm__dispatch *d, int32_t node)
         bool done = i == n->n_inputs || cm__in(d->g, n, i)->role == CM_ROLE_PARAMETER;
         if (done && last >= 0) {
             const cm_tensor *p = cm__in(d->g, n, last);
-            cm__sized_call   c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, "addcmul", p->dtype, false);
+            cm__sized_call   c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_ADDCMUL, p->dtype, false);
             c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
             c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_const(ceil(moved / (4 * (double)cm_dtype_size(p->dtype))));
             cm__dispatch_add(d, node, &c);
@@ -138,11 +137,10 @@ static void update_each(cm__dispatch *d, int32_t node)
     }
 }
 
-void cm__call_pass(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements)
+void cm__call_pass(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly elements)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    memset(c.dtype, 0, sizeof c.dtype);
-    memcpy(c.dtype, dtype, strlen(dtype));
+    c.types = types;
     c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
     c.sizes[CM__ELEMENTWISE_INNER] = elements;
     cm__dispatch_add(d, node, &c);
@@ -150,11 +148,11 @@ void cm__call_pass(cm__dispatch *d, int32_t node, const char *function, const ch
 
 void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements)
 {
-    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, "sum", dtype, false);
+    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, dtype, false);
     norm.sizes[CM__REDUCE_OUTER] = norm.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
     norm.sizes[CM__REDUCE_REDUCE] = elements;
     cm__dispatch_add(d, node, &norm);
-    cm__call_pass(d, node, "scale", cm_dtype_name(dtype), elements);
+    cm__call_pass(d, node, CM__V_SCALE, CM__ALL(dtype), elements);
 }
 
 /* clip_grad_norm_() reads all gradients for their norm, then scales them (_foreach_norm() and _foreach_mul_()). */
@@ -191,6 +189,6 @@ void cm__dispatch_update(cm__dispatch *d, int32_t node)
         tensors++;
     }
     cm__call_two(d, node,
-              cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm_optimizer_name(d->g->optimizer), dtype, false),
+              cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm__optimizer_variant(d->g->optimizer), dtype, false),
               cm__poly_const(tensors), elements);
 }

@@ -10,9 +10,15 @@ cm__dispatch_rule *const cm__dispatch_rules[CM_OPS] = {
 #include "graph/ops.def"
 };
 
+/* The columns have the names of variants.def. */
+enum {
+#define VARIANT(id, text) id = CM__V_##id,
+#include "device/variants.def"
+};
+
 static const struct {
     int16_t     op;
-    const char *forward[5], *backward[8];
+    cm__variant forward[5], backward[8];
 } kernels[CM_OPS] = {
 #define FORWARD(...) .forward = {__VA_ARGS__},
 #define BACKWARD(...) .backward = {__VA_ARGS__},
@@ -20,15 +26,15 @@ static const struct {
 #include "graph/ops.def"
 };
 
-const char *const *cm__forward_kernels(int op) { return kernels[op].forward; }
+const cm__variant *cm__forward_kernels(int op) { return kernels[op].forward; }
 
-const char *cm__forward_kernel(int op, const char *otherwise)
+cm__variant cm__forward_kernel(int op, cm__variant otherwise)
 {
     return kernels[op].forward[0] ? kernels[op].forward[0] : otherwise;
 }
 
-const char *const *cm__backward_kernels(int op)
+const cm__variant *cm__backward_kernels(int op)
 {
-    static const char *const product[] = {"mul", NULL};
+    static const cm__variant product[] = {CM__V_MUL, CM__V_NONE};
     return kernels[op].backward[0] ? kernels[op].backward : product;
 }

@@ -28,9 +28,9 @@ static inline bool cm__is_compiled(const cm__dispatch *d, const cm_node *n)
 static inline bool cm__copies_recorded(const cm__dispatch *d, const cm_node *n) { return d->recorded && cm__is_compiled(d, n); }
 
 /* The kernels that an operator's row names, up to NULL: those of its rule, and those of its gradient. */
-const char *const *cm__forward_kernels(int op);
-const char *const *cm__backward_kernels(int op);
-const char        *cm__forward_kernel(int op, const char *otherwise); /* the first */
+const cm__variant *cm__forward_kernels(int op);
+const cm__variant *cm__backward_kernels(int op);
+cm__variant        cm__forward_kernel(int op, cm__variant otherwise); /* the first */
 
 static inline const cm_node *cm__node(const cm__dispatch *d, int32_t node) { return &d->g->nodes[node]; }
 
@@ -40,8 +40,11 @@ const cm_node *cm__forward_of(const cm__dispatch *d, const cm_node *n);
 /* The kernel that increments the batch counter of a batch norm in training. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node);
 
+/* Optimizers and their calls have the same names. */
+static inline cm__variant cm__optimizer_variant(cm_optimizer o) { return cm__variant_find(cm_optimizer_name(o)); }
+
 /* A call without sizes. `matrix`: fp32 operands may use TF32 units if the user allows it. */
-cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, const char *variant, cm_dtype dtype,
+cm__sized_call cm__call_begin(const cm__dispatch *d, int op, cm__pass pass, cm__variant variant, cm_dtype dtype,
                               bool matrix);
 
 static inline cm__pass cm__pass_of(const cm_node *n, const cm_node *forward)
@@ -52,17 +55,17 @@ static inline cm__pass cm__pass_of(const cm_node *n, const cm_node *forward)
 /* Adds the call with its first two sizes set. */
 void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second);
 /* One elementwise kernel over so many numbers. */
-void cm__call_pass(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly elements);
+void cm__call_pass(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly elements);
 /* Gradient clipping: the norm of all gradients, and a pass that scales them. */
 void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements);
 
 /* One kernel over `elements`, from the types of tensors a and b (-1: none) into the type of `out`. */
-void cm__call_map(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out, cm_poly outer,
+void cm__call_map(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out, cm_poly outer,
                   cm_poly inner);
 /* A function of tensors a and b (-1: none). `beside` is also read, but does not show in the kernel's types. The
    result has the strides of `out` and the type of `type`. */
 typedef struct cm__function {
-    const char *function;
+    cm__variant function;
     int32_t     a, b, beside, out, type;
 } cm__function;
 
@@ -70,7 +73,7 @@ typedef struct cm__function {
 void cm__call_whole_copy(cm__dispatch *d, int32_t node, int32_t tensor);
 
 /* matrix.c: a matrix product; the sizes are batch, rows, columns, inner. */
-void cm__call_product(cm__dispatch *d, int32_t node, const char *variant, cm_dtype dtype,
+void cm__call_product(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype dtype,
                       const cm_poly sizes[CM__GEMM_SIZES]);
 
 /* strided.c: an elementwise kernel over operands with any strides; and copies of operands that need other strides. */
@@ -87,8 +90,7 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */
-/* dtype: as the call has it, such as "fp32>bool" */
-void cm__call_typed(cm__dispatch *d, int32_t node, const char *function, const char *dtype, cm_poly outer, cm_poly inner);
-void cm__call_over(cm__dispatch *d, int32_t node, const char *function, int32_t a, int32_t b, int32_t out);
+void cm__call_typed(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer, cm_poly inner);
+void cm__call_over(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out);
 
 #endif

@@ -12,7 +12,7 @@
 
 static void stream(cm__dispatch *d, int32_t node, int32_t like, cm_poly elements, int times)
 {
-    for (int i = 0; i < times; i++) cm__call_map(d, node, "copy", like, -1, like, cm__poly_const(1), elements);
+    for (int i = 0; i < times; i++) cm__call_map(d, node, CM__V_COPY, like, -1, like, cm__poly_const(1), elements);
 }
 
 static void products(cm__dispatch *d, int32_t node, const cm__scan *s, cm_dtype dtype, cm_poly tokens, bool backward)
@@ -22,7 +22,7 @@ static void products(cm__dispatch *d, int32_t node, const cm__scan *s, cm_dtype 
     for (int32_t i = 0; i < count; i++) {
         cm_poly stack = cm__poly_scale(tokens, p[i].stack / (double)s->chunk);
         for (int k = 0; k < (backward ? p[i].backward : p[i].forward); k++)
-            cm__call_product(d, node, "nn", dtype, (cm_poly[]){stack, cm__poly_const(p[i].m), cm__poly_const(p[i].n),
+            cm__call_product(d, node, CM__V_NN, dtype, (cm_poly[]){stack, cm__poly_const(p[i].m), cm__poly_const(p[i].n),
                                                                cm__poly_const(p[i].k)});
     }
 }
@@ -40,7 +40,7 @@ void cm__dispatch_state_space(cm__dispatch *d, int32_t node)
     products(d, node, &s, cm__t(d->g, x)->dtype, tokens, backward);
     if (s.kind == CM__SCAN_MAMBA) {
         cm_poly bytes = cm__function_bytes(cm__poly_scale(tokens, (backward ? 3 : 1) * cm__scan_functions(&s)));
-        cm__call_pass(d, node, "copy", "fp32", cm__poly_scale(bytes, 1.0 / 8)); /* as a copy of numbers of 4 bytes */
+        cm__call_pass(d, node, CM__V_COPY, CM__ALL(CM_FP32), cm__poly_scale(bytes, 1.0 / 8)); /* as a copy of numbers of 4 bytes */
     } else {
         stream(d, node, x, cm__poly_scale(tokens, 2 * states), backward ? 2 : 1); /* of fp32 */
     }

@@ -14,7 +14,6 @@
  * src/device/transposed.c decides between the last two.
  */
 #include <math.h>
-#include <string.h>
 #include "base/text.h"
 #include "device/transposed.h"
 #include "model/dispatch/compiler.h"
@@ -127,11 +126,11 @@ static bool is_between(const loop_nest *w, int32_t operand, int32_t dim)
 
 /* Whether an operand consists of transposed blocks: the elements between neighbours in a row are other rows of the same
    block. */
-static bool is_transposed(const loop_nest *w, const char *function, cm__transposed *t)
+static bool is_transposed(const loop_nest *w, cm__variant function, cm__transposed *t)
 {
     int32_t k = apart_in_rows(w);
     int64_t between = 1;
-    bool    copies = strcmp(function, "copy") == 0;
+    bool    copies = function == CM__V_COPY;
     if (k < 0 || w->result[0] != 1) return false;
     *t = (cm__transposed){.row = w->size[0], .blocks = 1, .bytes = w->bytes[k], .copies = copies,
                           .alone = !copies && w->operands == 1};
@@ -141,9 +140,9 @@ static bool is_transposed(const loop_nest *w, const char *function, cm__transpos
 }
 
 /* t: NULL if no operand is transposed. */
-static const char *form_of(const loop_nest *w, const cm__transposed *t)
+static cm__variant_form form_of(const loop_nest *w, const cm__transposed *t)
 {
-    if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? ":turned" : ":strided";
+    if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? CM__FORM_TURNED : CM__FORM_STRIDED;
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
     int32_t broadcast = -1;
     for (int32_t k = 0; k < w->operands; k++) {
@@ -151,11 +150,11 @@ static const char *form_of(const loop_nest *w, const cm__transposed *t)
         if (is_broadcast(w, k)) broadcast = k;
         else if (!same_strides(w, k)) apart = true;
     }
-    if (!side_by_side) return ":strided";
-    if (broadcast >= 0 && w->operands == 1) return w->dims == 1 ? ":strided" : ":part"; /* rows that are read again */
-    if (apart) return ":part";
-    if (broadcast < 0) return w->dims > 1 ? ":part" : ""; /* equal strides, with gaps between rows */
-    return w->read[broadcast][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
+    if (!side_by_side) return CM__FORM_STRIDED;
+    if (broadcast >= 0 && w->operands == 1) return w->dims == 1 ? CM__FORM_STRIDED : CM__FORM_PART; /* rows that are read again */
+    if (apart) return CM__FORM_PART;
+    if (broadcast < 0) return w->dims > 1 ? CM__FORM_PART : CM__FORM_NONE; /* equal strides, with gaps between rows */
+    return w->read[broadcast][0] == 0 ? CM__FORM_COL : w->dims == 2 ? CM__FORM_ROW : CM__FORM_PLANE;
 }
 
 /* Replaces the sizes of a call with a transposed operand by those of the rows that time it. */
@@ -178,19 +177,17 @@ static void transposed_sizes(const loop_nest *w, const cm__transposed *t, cm_pol
 
 static void call(cm__dispatch *d, int32_t node, const cm__function *m, const loop_nest *w)
 {
-    char           variant[CM__CALL_TEXT];
     cm__transposed t;
     bool           across = is_transposed(w, m->function, &t);
-    const char    *form = form_of(w, across ? &t : NULL);
+    cm__variant_form       form = form_of(w, across ? &t : NULL);
     cm_poly        inner = w->dims ? w->elements[0] : cm__poly_const(1), outer = cm__poly_const(1);
     for (int32_t i = 1; i < w->dims; i++) outer = cm__poly_mul(outer, w->elements[i]);
-    if (!*form) {
+    if (!form) {
         inner = cm__poly_mul(inner, outer);
         outer = cm__poly_const(1);
     }
     if (across) transposed_sizes(w, &t, &outer, &inner);
-    cm__join(variant, sizeof variant, m->function, form, NULL);
-    cm__call_map(d, node, variant, m->a, m->b, m->type, outer, inner);
+    cm__call_map(d, node, cm__variant_in(m->function, form), m->a, m->b, m->type, outer, inner);
 }
 
 void cm__call_strided(cm__dispatch *d, int32_t node, const cm__function *m)
@@ -205,7 +202,7 @@ void cm__call_copied(cm__dispatch *d, int32_t node, int32_t tensor, const int64_
 {
     if (cm__copies_recorded(d, cm__node(d, node))) return;
     loop_nest w = loop_nest_of(d, cm__t(d->g, tensor), as, &tensor, 1);
-    call(d, node, &(cm__function){.function = "copy", .a = tensor, .b = -1, .type = tensor}, &w);
+    call(d, node, &(cm__function){.function = CM__V_COPY, .a = tensor, .b = -1, .type = tensor}, &w);
 }
 
 /* torch.compile generates the copy: a kernel of its own, or a part of the one that makes the tensor, which then writes
@@ -215,7 +212,7 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
     const cm_tensor *t = cm__t(d->g, tensor);
     if (cm__strides_in_rows(d->strides, tensor) || cm__copies_recorded(d, cm__node(d, node))) return;
     if (cm__is_compiled(d, cm__node(d, node)))
-        cm__call_generated(d, node, "fused", cm__poly_scale(cm_tensor_bytes(t), 2));
+        cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(cm_tensor_bytes(t), 2));
     else cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, t));
 }
 

@@ -14,14 +14,13 @@
 #include "model/time/factors.h"
 #include "model/time/generated.h"
 
-#include <string.h>
 
 #define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
 /* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
-static void emit_typed(cm__dispatch *d, int32_t node, const char *variant, cm_poly counted, cm_dtype type)
+static void emit_typed(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly counted, cm_dtype type)
 {
     double         number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, type, false);
@@ -31,7 +30,7 @@ static void emit_typed(cm__dispatch *d, int32_t node, const char *variant, cm_po
     d->generated++;
 }
 
-void cm__call_generated(cm__dispatch *d, int32_t node, const char *variant, cm_poly bytes)
+void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes)
 {
     emit_typed(d, node, variant, bytes, CM_FP32);
 }
@@ -52,7 +51,7 @@ static cm_dtype narrow_or_wide(cm_dtype type) { return type == CM_FP16 || type =
 static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double columns)
 {
     cm_poly sums = cm__poly_scale(elements, 4 / cm__time_factors.rows_of_block), first = cm__poly_const(-4 * columns);
-    cm__call_generated(d, node, "partial_sums", cm__poly_add(sums, first));
+    cm__call_generated(d, node, CM__V_PARTIAL_SUMS, cm__poly_add(sums, first));
 }
 
 /* The sums of a group norm: over each group; in backward over each channel of an image, from which small kernels make
@@ -67,10 +66,10 @@ static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     cm_poly          image = cm_tensor_elements(x);
     double           groups = backward ? channels : (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
     bool             on_chip = cm__poly_at(&image, 1) / groups <= CM__LONGEST_ROW;
-    const char *kind = d->nhwc ? "column_sum" : on_chip ? "row_sum" : "long_row_sum";
+    cm__variant kind = d->nhwc ? CM__V_COLUMN_SUM : on_chip ? CM__V_ROW_SUM : CM__V_LONG_ROW_SUM;
     emit_typed(d, node, kind, summed, narrow_or_wide(x->dtype));
     if (d->nhwc) emit_partial(d, node, image, channels);
-    for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
+    for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
 }
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. Branches that
@@ -86,9 +85,9 @@ static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     bool             columns = d->nhwc && x->rank >= 4; /* others, like filters that are standardised, lie in rows */
     if (x->rank == 2) columns = true;                   /* channels are neighbours: what a linear layer returns */
     for (int32_t next = f->later[node]; !first && next >= 0; next = f->later[next]) sums++;
-    emit_typed(d, node, columns ? "column_sum" : "long_row_sum", summed, narrow_or_wide(x->dtype));
+    emit_typed(d, node, columns ? CM__V_COLUMN_SUM : CM__V_LONG_ROW_SUM, summed, narrow_or_wide(x->dtype));
     for (int i = 0; columns && i < sums; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
-    if (!columns) cm__call_generated(d, node, "row_sum", cm__poly_const(SMALL_BYTES));
+    if (!columns) cm__call_generated(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
@@ -102,7 +101,7 @@ static void emit_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
         if (base < 0 || f->again[base] != kernel + 1) continue;
         f->again[base] = 0;
         cm_poly written = cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, base)), 4);
-        cm__call_generated(f->d, node, "fused", cm__poly_add(cm__fusing_read(f->d->g, n->inputs[k]), written));
+        cm__call_generated(f->d, node, CM__V_FUSED, cm__poly_add(cm__fusing_read(f->d->g, n->inputs[k]), written));
     }
 }
 
@@ -122,7 +121,7 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0);
     double           columns = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
     cm_poly          given = bytes_before_cast(d->g, n->inputs[0]);
-    cm__call_generated(d, node, "column_sum", cm__poly_add(cm__fusing_bytes(d->g, forward->inputs[0]), given));
+    cm__call_generated(d, node, CM__V_COLUMN_SUM, cm__poly_add(cm__fusing_bytes(d->g, forward->inputs[0]), given));
     emit_partial(d, node, cm_tensor_elements(x), columns);
 }
 
@@ -143,7 +142,7 @@ static bool sums_made(const cm__fusing *f, const cm_node *norm)
 static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
 {
     const cm_node *n = cm__node(f->d, node);
-    cm__call_generated(f->d, node, "fused", summed);
+    cm__call_generated(f->d, node, CM__V_FUSED, summed);
     if (n == cm__forward_of(f->d, n)) cm__dispatch_count_batch(f->d, node);
 }
 
@@ -151,17 +150,17 @@ static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
     int32_t norm = f->norm[kernel];
     if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[norm]);
-    emit_typed(f->d, kernel, "fused", f->bytes[kernel], cm__fusing_type(f, kernel));
+    emit_typed(f->d, kernel, CM__V_FUSED, f->bytes[kernel], cm__fusing_type(f, kernel));
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
 
-static const char *kind_of(const cm__fusing *f, int32_t kernel)
+static cm__variant kind_of(const cm__fusing *f, int32_t kernel)
 {
-    if (f->columns[kernel]) return "column_sum";
-    if (!f->by_row[kernel]) return "fused";
-    if (f->strided[kernel]) return "strided_row_sum";
-    return cm__fusing_long_rows(f, kernel) ? "long_row_sum" : "row_sum";
+    if (f->columns[kernel]) return CM__V_COLUMN_SUM;
+    if (!f->by_row[kernel]) return CM__V_FUSED;
+    if (f->strided[kernel]) return CM__V_STRIDED_ROW_SUM;
+    return cm__fusing_long_rows(f, kernel) ? CM__V_LONG_ROW_SUM : CM__V_ROW_SUM;
 }
 
 /* Columns of the first sum in a kernel. */
@@ -202,7 +201,7 @@ cm__fusing *cm__chains_of(cm__dispatch *d)
 
 bool cm__dispatch_chain(const cm__fusing *f, int32_t node)
 {
-    if (f->kernel[node] == node) cm__call_generated(f->d, node, "copy", f->bytes[node]);
+    if (f->kernel[node] == node) cm__call_generated(f->d, node, CM__V_COPY, f->bytes[node]);
     return f->kernel[node] >= 0;
 }
 

@@ -5,7 +5,6 @@
  * They take the place of those that fusing.c joins, and of copies that make operands of library calls, which the
  * compiler generates too. Pools and sums by index read elements several times, or wait for each other: the rules time them.
  */
-#include <string.h>
 #include "model/inductor/fusing.h"
 #include "model/time/factors.h"
 #include "model/time/generated.h"
@@ -26,13 +25,13 @@ static cm_poly counted(const cm__recorded_kernel *k)
     for (int i = 0; i < CM__NUMBER_SIZES; i++)
         bytes = cm__poly_add(bytes, cm__poly_scale(k->moved[i], cm__generated_weight((double)(1 << i))));
     cm_poly random = cm__poly_scale(k->random, cm__time_factors.random_number);
-    if (strcmp(k->kind, "fused") != 0) return cm__poly_add(bytes, random);
+    if (cm__variant_find(k->kind) != CM__V_FUSED) return cm__poly_add(bytes, random);
     return cm__fusing_with_arithmetic(bytes, cm__poly_add(k->functions, random), false);
 }
 
 static void add(cm__dispatch *d, int32_t node, const cm__recorded_kernel *k)
 {
-    cm__call_generated(d, node, k->kind, counted(k));
+    cm__call_generated(d, node, cm__variant_find(k->kind), counted(k));
 }
 
 void cm__dispatch_recorded(cm__dispatch *d)

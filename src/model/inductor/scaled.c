@@ -54,7 +54,7 @@ static bool is_stored_gradient(const cm__dispatch *d, const cm_node *n)
 /* A pass over all elements, timed as a copy of fp32 numbers with the same traffic: 4 bytes read and 4 written. */
 static void add_pass(cm__dispatch *d, int32_t node, cm_poly elements, double bytes)
 {
-    cm__call_pass(d, node, "copy", "fp32", cm__poly_scale(elements, bytes / 8));
+    cm__call_pass(d, node, CM__V_COPY, CM__ALL(CM_FP32), cm__poly_scale(elements, bytes / 8));
 }
 
 /* The two kernels of the largest value, and the cast. */
@@ -62,9 +62,9 @@ static void add_alone(cm__dispatch *d, int32_t node, cm_poly elements, bool tran
 {
     const cm__factors *f = &cm__time_factors;
     double             cast = transposed ? f->transposed_cast_bytes : f->plain_cast_bytes;
-    cm__call_generated(d, node, "fused", cm__poly_scale(elements, f->largest_bytes));
-    cm__call_generated(d, node, "fused", cm__poly_const(4 * PARTS));
-    cm__call_generated(d, node, "fused", cm__poly_scale(elements, cast));
+    cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(elements, f->largest_bytes));
+    cm__call_generated(d, node, CM__V_FUSED, cm__poly_const(4 * PARTS));
+    cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(elements, cast));
 }
 
 static void add_compiled(cm__dispatch *d, int32_t node, cm_poly elements)

@@ -3,7 +3,6 @@
 #include "model/parallel/layers.h"
 
 #include <math.h>
-#include <string.h>
 #include "graph/rule.h"
 #include "graph/runtimes.h"
 #include "model/dispatch/attention.h"
@@ -132,9 +131,9 @@ static void add_kept(cm__making *k)
 static double accumulate_time(const cm__making *k)
 {
     bool     joined = cm__is_megatron_core(k->m->runtime, k->g->asked.software);
-    cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = "add"};
     bool     narrow = k->parts->gradient_bytes < 4;
-    memcpy(c.dtype, narrow ? "bf16" : "fp32", 5);
+    cm__call c = {.op = CM__CALL_ELEMENTWISE, .pass = CM__PASS_FORWARD, .variant = CM__V_ADD,
+                  .types = CM__ALL(narrow ? CM_BF16 : CM_FP32)};
     c.sizes[CM__ELEMENTWISE_OUTER] = 1;
     c.sizes[CM__ELEMENTWISE_INNER] = (int64_t)k->parts->parameters;
     if (c.sizes[CM__ELEMENTWISE_INNER] <= 0) return 0;

@@ -326,7 +326,7 @@ cm__throttled cm__step_throttle(const cm__step_model *m, double batch, cm__excha
                                      : kept ? (cm__workload){kept->flop, kept->bytes}
                                             : cm__workload_of(c, batch);
         double                often = c->op == CM__CALL_OPTIMIZER ? m->updates : 1;
-        cm__load_add(&load, &m->power, c->op, cm__type_rate(c->dtype), work, timed[i].time_s, often * d->runs[i]);
+        cm__load_add(&load, &m->power, c->op, cm__type_rate(c->types), work, timed[i].time_s, often * d->runs[i]);
     }
     double clock = cm__clock_of(&m->power, &load);
     for (int32_t i = 0; clock < 1 && i < d->n_calls; i++) timed[i].time_s = cm__stretched(&load.calls[i], clock);

@@ -37,23 +37,15 @@ static double efficient(bool forward, bool wide, bool cudnn)
 
 static double cudnn_itself(bool forward, bool wide, bool cudnn) { return (void)forward, (void)wide, (void)cudnn, 1; }
 
-static const struct {
-    const char  *name;
-    factor_rule *rule;
-} kernels[] = {{"flash1", flash1}, {"flash", flash}, {"efficient", efficient}, {"cudnn", cudnn_itself}};
+static factor_rule *const rules[CM__FORMS] = {[CM__FORM_FLASH1] = flash1, [CM__FORM_FLASH] = flash,
+                                              [CM__FORM_EFFICIENT] = efficient, [CM__FORM_CUDNN] = cudnn_itself};
 
 bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call *usual, double *factor)
 {
-    for (size_t i = 0; call->op == CM__CALL_ATTENTION && i < sizeof kernels / sizeof *kernels; i++) {
-        size_t      length = strlen(kernels[i].name);
-        const char *rest = call->variant + length;
-        if (strncmp(call->variant, kernels[i].name, length) != 0 || (*rest && *rest != '-')) continue;
-        *usual = *call;
-        memset(usual->variant, 0, sizeof usual->variant);
-        if (*rest) memcpy(usual->variant, rest + 1, strlen(rest + 1));
-        *factor = kernels[i].rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW,
-                                  takes_cudnn(device));
-        return true;
-    }
-    return false;
+    factor_rule *rule = call->op == CM__CALL_ATTENTION ? rules[cm__form_of(call->variant)] : NULL;
+    if (!rule) return false;
+    *usual = *call;
+    usual->variant = cm__variant_in(call->variant, CM__FORM_NONE);
+    *factor = rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW, takes_cudnn(device));
+    return true;
 }

@@ -4,30 +4,25 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include "base/text.h"
 #include "graph/runtimes.h"
 
 /* ---- families ---------------------------------------------------------------------------------------------------- */
 
 /* The family of an attention kernel that the user may name: kernels have nothing in common but their sizes. */
-static int kernel_kind(const char *variant)
+static int kernel_kind(cm__variant_form form)
 {
-    static const char *const names[] = {"flash", "efficient"};
-    for (int i = 0; i < 2; i++)
-        if (strncmp(variant, names[i], strlen(names[i])) == 0) return CM__KINDS - 2 + i;
-    return 0;
+    bool flash = form == CM__FORM_FLASH || form == CM__FORM_FLASH1;
+    return flash ? CM__KINDS - 2 : form == CM__FORM_EFFICIENT ? CM__KINDS - 1 : 0;
 }
 
-int cm__kind_of(int op, const char *variant, const char *dtype)
+int cm__kind_of(int op, cm__variant variant, cm__types types)
 {
-    static const char *const halves[] = {"bf16", "fp16", "fp8"};
-    if (op == CM__CALL_ATTENTION && kernel_kind(variant)) return kernel_kind(variant);
-    if (op == CM__CALL_ELEMENTWISE) return strchr(variant, ':') != NULL;
-    if (op == CM__CALL_REDUCE) return strncmp(variant, "cum", 3) == 0; /* cumsum and sum have different kernels */
-    for (size_t i = 0; cm__call_kinds[op].engine == CM_ENGINE_MATRIX && i < sizeof halves / sizeof *halves; i++)
-        if (cm__same_text(dtype, halves[i])) return 1;
-    return 0;
+    cm__variant_form form = cm__form_of(variant);
+    if (op == CM__CALL_ATTENTION && kernel_kind(form)) return kernel_kind(form);
+    if (op == CM__CALL_ELEMENTWISE) return form != CM__FORM_NONE;
+    if (op == CM__CALL_REDUCE) return cm__variant_cumulates(variant); /* cumsum and sum have different kernels */
+    return cm__call_kinds[op].engine == CM_ENGINE_MATRIX && (cm__types_16_bits(types) || types == CM__ALL(CM_FP8));
 }
 
 #define PLACES (CM__CALLS * CM__KINDS)
@@ -35,7 +30,7 @@ int cm__kind_of(int op, const char *variant, const char *dtype)
 /* The family of a table of this runtime, an index; -1: it is of another runtime. */
 static int family_for(const cm__kernel_table *t, const char *runtime)
 {
-    return cm__same_text(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->dtype) : -1;
+    return cm__same_text(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->types) : -1;
 }
 
 /* Finds the family of each table, and counts the tables of each family. */

@@ -37,6 +37,6 @@ cm__catalogues *cm__catalogues_new(cm__ctx *ctx); /* lives as long as the contex
 const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime);
 
 /* The kind of a call or table of this operator. */
-int cm__kind_of(int op, const char *variant, const char *dtype);
+int cm__kind_of(int op, cm__variant variant, cm__types types);
 
 #endif

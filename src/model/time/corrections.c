@@ -7,9 +7,10 @@
 
 static bool in_16_bits(const cm__call *c)
 {
-    return strncmp(c->dtype, "bf16", 4) == 0 || strncmp(c->dtype, "fp16", 4) == 0;
+    int type = cm__type_of(c->types, 0);
+    return type == CM_BF16 || type == CM_FP16;
 }
-static bool last(const cm__call *c) { return strcmp(c->variant, "nhwc") == 0; }
+static bool last(const cm__call *c) { return c->variant == CM__V_NHWC; }
 
 #define THIN 300.0       /* FLOP per byte; kernels of fewer wait for memory on every GPU */
 #define ALIGNED 8        /* channels of 16 bits that one load of a matrix unit's kernel reads */
@@ -48,7 +49,10 @@ static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_
     return in / groups <= NARROW ? CM__CORRECT_GROUPED_NCHW : CM__CORRECT_WIDE_NCHW;
 }
 
-static bool strided(const cm__call *c) { return strstr(c->variant, ":strided") || strstr(c->variant, ":part"); }
+static bool strided(const cm__call *c)
+{
+    return cm__form_of(c->variant) == CM__FORM_STRIDED || cm__form_of(c->variant) == CM__FORM_PART;
+}
 
 cm__correction cm__correction_of_work(const cm__call *c, double flop, double bytes)
 {

@@ -46,8 +46,7 @@ static float alignment(int64_t size) { return alignment_of(factors_of_two(size))
 static int free_size(const cm__call *c)
 {
     if (c->op != CM__CALL_GEMM) return -1;
-    if (c->variant[0] != 't') return CM__GEMM_M;
-    return c->variant[1] == 'n' ? CM__GEMM_K : -1;
+    return c->variant == CM__V_TN ? CM__GEMM_K : c->variant == CM__V_TT ? -1 : CM__GEMM_M;
 }
 
 /* The size, counted from 1, whose alignment is the i-th; 0: none. */
@@ -58,7 +57,10 @@ static int aligned_place(const cm__call *c, int i)
 }
 
 /* A concatenation is timed with two halves: vector loads need the half to be aligned. */
-static bool joins(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && strncmp(c->variant, "cat", 3) == 0; }
+static bool joins(const cm__call *c)
+{
+    return c->op == CM__CALL_ELEMENTWISE && cm__variant_name(c->variant) == CM__NAME_CAT;
+}
 
 static float alignment_factor(const cm__call *c) { return joins(c) ? cm__feature_facts.joined_factor : 1; }
 
@@ -79,8 +81,8 @@ static bool is_product(const cm__call *c)
 {
     const int64_t *sizes = c->sizes;
     return sizes[CM__CONV_R] == 1 && sizes[CM__CONV_S] == 1 && sizes[CM__CONV_STRIDE_H] == 1 &&
-           sizes[CM__CONV_STRIDE_W] == 1 && sizes[CM__CONV_GROUPS] <= 1 && strncmp(c->variant, "nchw", 4) == 0 &&
-           strcmp(c->dtype, "fp32") != 0;
+           sizes[CM__CONV_STRIDE_W] == 1 && sizes[CM__CONV_GROUPS] <= 1 && c->variant == CM__V_NCHW &&
+           c->types != CM__ALL(CM_FP32);
 }
 
 static float alignment_of_product(const int64_t *sizes, bool folded)
@@ -199,7 +201,7 @@ static void sides_of_norm(const cm__call *c, double cores, float *out)
     outer_and_inner(c, cores, out);
     double tensors = c->pass == CM__PASS_BACKWARD ? 2 : 1;
     double bytes = tensors * cm__size(c, CM__BATCH_NORM_N) * cm__size(c, CM__BATCH_NORM_HW) * cm__call_element(c, 0);
-    bool   single = c->sizes[CM__BATCH_NORM_HW] == 1 && c->variant[0] == 'n';
+    bool   image = c->variant == CM__V_NCHW || c->variant == CM__V_NHWC, single = c->sizes[CM__BATCH_NORM_HW] == 1 && image;
     int    kind = single ? 2 : bytes <= cm__feature_facts.kept_bytes;
     out[1] = cm__feature_facts.kinds_apart * (float)kind;
 }

@@ -15,7 +15,6 @@
 #include "model/time/foreach.h"
 
 #include <math.h>
-#include <string.h>
 #include "model/time/factors.h"
 
 /* From MultiTensorApply.cuh and ForeachFunctors.cuh of PyTorch 2.11. */
@@ -31,26 +30,26 @@ static const cm__factors *const f = &cm__time_factors;
    one's last use on; 0: no more. It writes one tensor. tensors: of a launch; lists of numbers beside them leave room for
    fewer. */
 typedef struct function {
-    const char   *optimizers;
+    cm__variant   optimizers[2];
     int           tensors;
     double        reads[READS];
     const double *cycles; /* beside those of a plain pass; NULL: none */
 } function;
 
 static const function chains[] = {
-    {"sgd", 64, {FAR, FAR}, NULL},                                      /* weights.add_(gradients) */
-    {"momentum", 110, {FAR}, NULL},                                     /* momenta.mul_() */
-    {"momentum", 64, {1, FAR}, NULL},                                   /* momenta.add_(gradients) */
-    {"momentum", 64, {FAR, 2}, NULL},                                   /* weights.add_(momenta) */
-    {"adamw", 110, {FAR}, NULL},                                        /* weights.mul_() */
-    {"adam adamw", 64, {FAR, FAR}, &cm__time_factors.foreach_lerp},     /* means.lerp_(gradients) */
-    {"adam adamw", 110, {FAR}, NULL},                                   /* squares.mul_() */
-    {"adam adamw", 48, {1, 2.5}, &cm__time_factors.foreach_product},    /* squares.addcmul_(gradients, gradients) */
-    {"adam adamw", 64, {2}, &cm__time_factors.foreach_root},            /* roots = squares.sqrt() */
-    {"adam adamw", 96, {2}, &cm__time_factors.foreach_quotient},        /* roots.div_(numbers) */
-    {"adam adamw", 110, {1}, NULL},                                     /* roots.add_() */
-    {"adam", 48, {FAR, 4, 1}, &cm__time_factors.foreach_step},          /* weights.addcdiv_(means, roots, numbers) */
-    {"adamw", 48, {5, 4, 1}, &cm__time_factors.foreach_step},
+    {{CM__V_SGD}, 64, {FAR, FAR}, NULL},                                      /* weights.add_(gradients) */
+    {{CM__V_MOMENTUM}, 110, {FAR}, NULL},                                     /* momenta.mul_() */
+    {{CM__V_MOMENTUM}, 64, {1, FAR}, NULL},                                   /* momenta.add_(gradients) */
+    {{CM__V_MOMENTUM}, 64, {FAR, 2}, NULL},                                   /* weights.add_(momenta) */
+    {{CM__V_ADAMW}, 110, {FAR}, NULL},                                        /* weights.mul_() */
+    {{CM__V_ADAM, CM__V_ADAMW}, 64, {FAR, FAR}, &cm__time_factors.foreach_lerp},     /* means.lerp_(gradients) */
+    {{CM__V_ADAM, CM__V_ADAMW}, 110, {FAR}, NULL},                                   /* squares.mul_() */
+    {{CM__V_ADAM, CM__V_ADAMW}, 48, {1, 2.5}, &cm__time_factors.foreach_product},    /* squares.addcmul_(gradients, gradients) */
+    {{CM__V_ADAM, CM__V_ADAMW}, 64, {2}, &cm__time_factors.foreach_root},            /* roots = squares.sqrt() */
+    {{CM__V_ADAM, CM__V_ADAMW}, 96, {2}, &cm__time_factors.foreach_quotient},        /* roots.div_(numbers) */
+    {{CM__V_ADAM, CM__V_ADAMW}, 110, {1}, NULL},                                     /* roots.add_() */
+    {{CM__V_ADAM}, 48, {FAR, 4, 1}, &cm__time_factors.foreach_step},          /* weights.addcdiv_(means, roots, numbers) */
+    {{CM__V_ADAMW}, 48, {5, 4, 1}, &cm__time_factors.foreach_step},
 };
 
 /* How long a pass of a block waits, and how long what a function moves for each number takes at full bandwidth. */
@@ -105,14 +104,6 @@ static double function_time(const cm__update_list *list, int tensors, const cost
     return time_s;
 }
 
-static bool is_of(const function *fn, const char *optimizer)
-{
-    size_t      length = strlen(optimizer);
-    const char *found = strstr(fn->optimizers, optimizer);
-    while (found && found[length] && found[length] != ' ') found = strstr(found + 1, optimizer);
-    return found;
-}
-
 static bool has_tensors(const cm__update_list *list, const cm__call *c)
 {
     return c->op == CM__CALL_OPTIMIZER && list->count == c->sizes[CM__OPTIMIZER_TENSORS] &&
@@ -126,7 +117,7 @@ double cm__foreach_time(const cm__limits *l, const cm__update_list *list, const 
     if (l->clock_hz <= 0 || l->memory_bytes_s <= 0 || !has_tensors(list, call)) return 0;
     for (int32_t i = 0; i < list->count; i++) numbers += list->numbers[i];
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
-        if (!is_of(&chains[i], call->variant)) continue;
+        if (call->variant != chains[i].optimizers[0] && call->variant != chains[i].optimizers[1]) continue;
         costs c = costs_of(l, &chains[i], numbers * number_bytes, number_bytes);
         time_s += function_time(list, chains[i].tensors, &c, launches);
     }

@@ -3,7 +3,6 @@
 #include "model/time/generated.h"
 
 #include <math.h>
-#include <string.h>
 #include "model/time/factors.h"
 
 #define WIDE 4.   /* bytes of an fp32 number */
@@ -18,10 +17,10 @@ double cm__generated_weight(double number_bytes)
 /* Kernels of columns' partial sums move fp32 numbers whatever they add up. */
 static bool is_narrow(const cm__call *c)
 {
-    static const char *const kinds[] = {"fused", "column_sum", "plain_column_sum", "row_sum", "long_row_sum", "strided_row_sum"};
-    if (c->op != CM__CALL_ELEMENTWISE || (strcmp(c->dtype, "fp16") && strcmp(c->dtype, "bf16"))) return false;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(c->variant, kinds[i]) == 0) return true;
+    static const cm__variant kinds[] = {CM__V_FUSED,   CM__V_COLUMN_SUM,   CM__V_PLAIN_COLUMN_SUM,
+                                        CM__V_ROW_SUM, CM__V_LONG_ROW_SUM, CM__V_STRIDED_ROW_SUM};
+    for (size_t i = 0; c->op == CM__CALL_ELEMENTWISE && i < sizeof kinds / sizeof *kinds; i++)
+        if (c->variant == kinds[i]) return cm__types_16_bits(c->types);
     return false;
 }
 
@@ -35,7 +34,7 @@ cm__call cm__generated_as_tabled(const cm__call *call)
     cm__call tabled = *call;
     if (!is_narrow(call)) return tabled;
     double numbers = (double)call->sizes[CM__ELEMENTWISE_INNER] * cm__generated_weight(NARROW) * NARROW / WIDE;
-    memcpy(tabled.dtype, "fp32", sizeof "fp32");
+    tabled.types = CM__ALL(CM_FP32);
     tabled.sizes[CM__ELEMENTWISE_INNER] = (int64_t)fmax(1, round(numbers));
     return tabled;
 }

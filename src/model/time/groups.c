@@ -3,12 +3,11 @@
 #include "model/time/groups.h"
 
 #include <math.h>
-#include <string.h>
 #include "model/time/features.h"
 
 static int64_t size(const cm__call *c, int which) { return c->sizes[which]; }
 
-static bool has_type(const cm__call *c, const char *type) { return strcmp(c->dtype, type) == 0; }
+static bool has_type(const cm__call *c, int type) { return c->types == CM__ALL(type); }
 
 /* A stride of 2 is left to cuDNN if there is much to do. */
 static bool much_to_do(const cm__call *c)
@@ -24,7 +23,7 @@ static bool left_to_cudnn(const cm__call *c)
 {
     int64_t window = size(c, CM__CONV_R), stride = size(c, CM__CONV_STRIDE_W);
     bool    line = size(c, CM__CONV_H) == 1;
-    if (!has_type(c, "fp16") || size(c, CM__CONV_C) < 32) return false;
+    if (!has_type(c, CM_FP16) || size(c, CM__CONV_C) < 32) return false;
     if (size(c, CM__CONV_DIL_H) > 1 || size(c, CM__CONV_DIL_W) > 1) return false;
     if (line && stride == 1) return true;
     if (!line && size(c, CM__CONV_STRIDE_H) != stride) return false;
@@ -33,12 +32,12 @@ static bool left_to_cudnn(const cm__call *c)
     return stride == 1 || (stride == 2 && much_to_do(c));
 }
 
-static bool last(const cm__call *c) { return strncmp(c->variant, "nhwc", 4) == 0; }
+static bool last(const cm__call *c) { return c->variant == CM__V_NHWC; }
 
 #define LOADED 4 /* numbers of 32 bits */
 bool cm__groups_odd(const cm__call *c, int64_t channels)
 {
-    return last(c) && (has_type(c, "fp32") || has_type(c, "tf32")) && channels % LOADED;
+    return last(c) && (has_type(c, CM_FP32) || has_type(c, CM__TF32)) && channels % LOADED;
 }
 
 static cm__groups_kind kind_of_depthwise(const cm__call *c)
@@ -88,7 +87,7 @@ double cm__groups_composed(const cm__limits *l, const cm__call *c)
     const cm__group_costs *costs = &cm__feature_facts.groups;
     int64_t groups = size(c, CM__CONV_GROUPS), channels = size(c, CM__CONV_C) / groups,
             filters = size(c, CM__CONV_K) / groups, power = power_from(channels > filters ? channels : filters);
-    double  flop, bytes, width = has_type(c, "fp16") || has_type(c, "bf16") ? 2 : 4;
+    double  flop, bytes, width = has_type(c, CM_FP16) || has_type(c, CM_BF16) ? 2 : 4;
     cm__call_work(c, &flop, &bytes);
     double one = time_with(l, c, channels, filters, 1);
     double cut = (double)groups * (one + 2 * costs->cut_s) + 2 * bytes / costs->cut_bytes_s;

@@ -52,7 +52,9 @@ static bool is_among(const char *patterns, const char *text)
 static double time_by(const cm__law *law, const cm__limits *l, const cm__call *c)
 {
     double sizes[CM__CALL_SIZES], element = cm__call_element(c, 0);
-    if ((law->pass >= 0 && law->pass != c->pass) || !is_among(law->variants, c->variant) || !is_among(law->dtypes, c->dtype))
+    char   variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
+    if ((law->pass >= 0 && law->pass != c->pass) || !is_among(law->variants, cm__variant_text(c->variant, variant)) ||
+        !is_among(law->dtypes, cm__types_text(c->types, types)))
         return 0;
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) sizes[i] = cm__size(c, i);
     double work = law->work(sizes, element, l->cache_bytes), steps = law->steps ? law->steps(sizes, element, l->cache_bytes) : 1;

@@ -64,16 +64,12 @@ static inline uint64_t mixed(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Texts are padded with zeros; their first letters and the sizes distinguish most calls. Two sizes are mixed at once,
-   because each multiplication has to wait for the one before. */
+/* Two sizes are mixed at once, because each multiplication has to wait for the one before. */
 static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 {
     uint64_t hash = (uintptr_t)key.table ^ (uint64_t)((call->op * 8 + call->pass) * CM_RUNTIMES + key.runtime);
-    uint64_t variant, dtype;
     int      n = cm__call_kinds[call->op].n_sizes;
-    memcpy(&variant, call->variant, sizeof variant);
-    memcpy(&dtype, call->dtype, sizeof dtype);
-    hash = mixed(hash + (uint64_t)key.search + 2 * (uint64_t)key.reference, variant ^ dtype * 0x9e3779b97f4a7c15u);
+    hash = mixed(hash + (uint64_t)key.search + 2 * (uint64_t)key.reference, (uint64_t)call->variant << 16 | call->types);
     for (int i = 0; i < n; i += 2) {
         uint64_t second = i + 1 < n ? (uint64_t)call->sizes[i + 1] : 0;
         hash = mixed(hash, (uint64_t)call->sizes[i] ^ second * 0x9e3779b97f4a7c15u);
@@ -84,8 +80,8 @@ static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 static bool same_call(const cm__call *a, const cm__call *b)
 {
     size_t sizes = (size_t)cm__call_kinds[a->op].n_sizes * sizeof *a->sizes;
-    return a->op == b->op && a->pass == b->pass && memcmp(a->sizes, b->sizes, sizes) == 0 &&
-           memcmp(a->variant, b->variant, sizeof a->variant) == 0 && memcmp(a->dtype, b->dtype, sizeof a->dtype) == 0;
+    return a->op == b->op && a->pass == b->pass && a->variant == b->variant && a->types == b->types &&
+           memcmp(a->sizes, b->sizes, sizes) == 0;
 }
 
 static bool same_key(cm__memo_key a, cm__memo_key b)

@@ -96,25 +96,24 @@ typedef struct candidates {
     bool        stream; /* one pass over the data, in any type */
 } candidates;
 
-static bool in_16_bits(const cm__call *c) { return strcmp(c->dtype, "bf16") == 0 || strcmp(c->dtype, "fp16") == 0; }
-
 /* True: a softmax fused with scale and mask, or an update of all parameters. */
 static bool is_fused(const cm__call *c)
 {
-    return (c->op == CM__CALL_SOFTMAX && c->variant[0]) || c->op == CM__CALL_OPTIMIZER;
+    return (c->op == CM__CALL_SOFTMAX && c->variant != CM__V_NONE) || c->op == CM__CALL_OPTIMIZER;
 }
 
 static candidates products_in_16_bits(const cm__call *c, closeness farthest)
 {
-    const char *other = strcmp(c->dtype, "fp16") == 0 ? "bf16" : "fp16"; /* all three take the same time */
-    return (candidates){.names = {"gemm"}, .dtypes = {c->dtype, other, "fp16in_fp32acc"}, .farthest = farthest};
+    bool half = c->types == CM__ALL(CM_FP16); /* all three take the same time */
+    return (candidates){.names = {"gemm"}, .farthest = farthest,
+                        .dtypes = {half ? "fp16" : "bf16", half ? "bf16" : "fp16", "fp16in_fp32acc"}};
 }
 
 /* Models for Megatron-LM's own kernels; an empty result: use the rule for plain fp32. */
 static candidates candidates_for_megatron(const cm__call *c)
 {
     if (is_fused(c)) return (candidates){.names = {"add"}, .dtypes = {""}, .farthest = SAME_FAMILY, .stream = true};
-    return c->op == CM__CALL_GEMM && in_16_bits(c) ? products_in_16_bits(c, SAME_FAMILY) : (candidates){0};
+    return c->op == CM__CALL_GEMM && cm__types_16_bits(c->types) ? products_in_16_bits(c, SAME_FAMILY) : (candidates){0};
 }
 
 static candidates candidates_in_fp32(const cm__call *c)
@@ -128,8 +127,9 @@ static candidates candidates_in_fp32(const cm__call *c)
                                : c->op == CM__CALL_LAYER_NORM ? norm
                                                               : NULL;
     bool grouped = c->op == CM__CALL_CONV && c->sizes[CM__CONV_GROUPS] > 1;
-    if (grouped || strcmp(c->dtype, "fp32")) return (candidates){0};
-    candidates w = {.names = {c->op == CM__CALL_ELEMENTWISE ? c->variant : NULL}, .dtypes = {"fp32"}};
+    if (grouped || c->types != CM__ALL(CM_FP32)) return (candidates){0};
+    bool       function = c->op == CM__CALL_ELEMENTWISE && !cm__form_of(c->variant);
+    candidates w = {.names = {function ? cm__variant_word(c->variant) : NULL}, .dtypes = {"fp32"}};
     w.farthest = SAME_CHIP;
     if (found) memcpy(w.names, found, sizeof w.names);
     return w;
@@ -256,7 +256,7 @@ static double time_by(cm__operator_fits *m, const cm__call *c, const candidates 
     cm__work     work = work_of(c, w->stream);
     if (ceilings.peak_flop_s <= 0 || ceilings.bandwidth_bytes_s <= 0 || work.bytes <= 0) return NAN;
     double time_s = found->form->time(p, &work, &ceilings);
-    if (c->op == CM__CALL_GEMM && in_16_bits(c) && strcmp(c->variant, "tn") == 0)
+    if (c->op == CM__CALL_GEMM && cm__types_16_bits(c->types) && c->variant == CM__V_TN)
         time_s *= cm__time_factors.transposed_product;
     *error = hypot(cm__time_factors.fit_source_error, found->fit->mape);
     return isfinite(time_s) ? m->limits.floor_s + time_s : NAN;
@@ -271,6 +271,6 @@ double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *e
 
 double cm__operator_fits_product(cm__operator_fits *m, const cm__call *c, double *error)
 {
-    candidates w = c->op == CM__CALL_GEMM && in_16_bits(c) ? products_in_16_bits(c, SAME_CHIP) : (candidates){0};
+    candidates w = c->op == CM__CALL_GEMM && cm__types_16_bits(c->types) ? products_in_16_bits(c, SAME_CHIP) : (candidates){0};
     return time_by(m, c, &w, error);
 }

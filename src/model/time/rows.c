@@ -15,7 +15,7 @@
 
 /* ---- calls of rows ---------------------------------------------------------------------------------------------- */
 
-bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !strchr(c->variant, ':'); }
+bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !cm__form_of(c->variant); }
 
 static void drop(int64_t *outer, int64_t *inner)
 {
@@ -45,10 +45,7 @@ bool cm__drop_shapes(const cm__call *c, int32_t sizes[][CM__BLOCK])
 
 cm__call cm__call_of_table(const cm__kernel_table *t)
 {
-    cm__call c = {.op = t->op, .pass = t->pass};
-    memcpy(c.variant, t->variant, strlen(t->variant));
-    memcpy(c.dtype, t->dtype, strlen(t->dtype));
-    return c;
+    return (cm__call){.op = t->op, .pass = t->pass, .variant = t->variant, .types = t->types};
 }
 
 void cm__set_row(cm__call *c, const cm__kernel_table *t, int32_t row)
@@ -147,26 +144,24 @@ static cm__rows prepare_table(const cm__kernel_table *t, const cm__limits *limit
 
 bool cm__alike_in_16_bits(int op) { return op != CM__CALL_BATCH_NORM; }
 
-static bool in_16_bits(const char *dtype) { return cm__same_text(dtype, "bf16") || cm__same_text(dtype, "fp16"); }
-
-static bool same_type(int op, const char *a, const char *b)
+static bool same_types(int op, cm__types a, cm__types b)
 {
-    return cm__same_text(a, b) || (in_16_bits(a) && in_16_bits(b) && cm__alike_in_16_bits(op));
+    return a == b || (cm__types_16_bits(a) && cm__types_16_bits(b) && cm__alike_in_16_bits(op));
 }
 
 /* A variant or type is identified by the index of the first table that has it. Most tables have those of the table
    before. */
-static int32_t first_with_variant(cm__tables tables, int32_t before, const char *variant)
+static int32_t first_with_variant(cm__tables tables, int32_t before, cm__variant variant)
 {
-    int32_t i = cm__same_text(tables.all[before]->variant, variant) ? before : 0;
-    while (!cm__same_text(tables.all[i]->variant, variant)) i++;
+    int32_t i = tables.all[before]->variant == variant ? before : 0;
+    while (tables.all[i]->variant != variant) i++;
     return i;
 }
 
 static int32_t first_with_type(cm__tables tables, int32_t before, const cm__kernel_table *t)
 {
-    int32_t i = same_type(t->op, tables.all[before]->dtype, t->dtype) ? before : 0;
-    while (!same_type(t->op, tables.all[i]->dtype, t->dtype)) i++;
+    int32_t i = same_types(t->op, tables.all[before]->types, t->types) ? before : 0;
+    while (!same_types(t->op, tables.all[i]->types, t->types)) i++;
     return i;
 }
 

@@ -33,7 +33,7 @@ static double aligned(int64_t size, int64_t most)
 
 static double filled(double size, double tile) { return log(size / (tile * ceil(size / tile))); }
 
-static bool is(const cm__call *c, const char *dtype) { return strcmp(c->dtype, dtype) == 0; }
+static bool is(const cm__call *c, int type) { return c->types == CM__ALL(type); }
 
 static void put_all(features *f, const double *values, size_t count)
 {
@@ -46,6 +46,7 @@ static void of_product(const cm__call *c, const cm__surface *s, bool trains, fea
 {
     const int64_t *z = c->sizes;
     double         b = (double)z[0], m = (double)z[1], n = (double)z[2], k = (double)z[3];
+    cm__variant    form = cm__product_variant(c);
     if (b >= s->times) b = ceil(b / s->times);
     else m = ceil(m / s->times);
     double tiles[3], size = 64;
@@ -55,10 +56,10 @@ static void of_product(const cm__call *c, const cm__surface *s, bool trains, fea
         filled(m, 64), filled(m, 256), filled(n, 64), filled(n, 256), aligned((int64_t)m, 8), aligned(z[2], 8),
         aligned(z[2], 128), aligned(z[3], 8), aligned(z[3], 256), log(tiles[1] / s->cores));
     for (int i = 0; i < 3; i++) put(f, filled(tiles[i], s->cores));
-    PUT(f, b > 1, is(c, "fp32"), is(c, "fp16"), is(c, "fp8"), strncmp(c->variant, "nn", 2) == 0);
+    PUT(f, b > 1, is(c, CM_FP32), is(c, CM_FP16), is(c, CM_FP8), form == CM__V_NN);
     f->is_transposed = f->count;
-    PUT(f, strncmp(c->variant, "tn", 2) == 0, log(s->cores),
-        !trains && is(c, "fp8") && strncmp(c->variant, "nt", 2) == 0 ? SCALING_NOT_TOLD : 0);
+    PUT(f, form == CM__V_TN, log(s->cores),
+        !trains && is(c, CM_FP8) && form == CM__V_NT ? SCALING_NOT_TOLD : 0);
 }
 
 typedef struct conv {
@@ -107,7 +108,7 @@ static void of_conv(const cm__call *c, const cm__surface *s, bool trains, featur
         log(1 + (double)after[axes - 1]), log(f->flop), log(f->elements), log(f->flop / f->elements), log(p[0]),
         log(p[1]), log(p[2]), filled(p[1], 64), filled(p[1], 128), filled(p[1], 256), log(tiles / s->cores),
         filled(tiles, s->cores), aligned(z[1], 8), aligned(z[2], 8), aligned((int64_t)(v.pixels / v.images), 8),
-        v.depth, v.image_depth, input, weight, is(c, "fp32"), is(c, "bf16"), strncmp(c->variant, "nhwc", 4) == 0);
+        v.depth, v.image_depth, input, weight, is(c, CM_FP32), is(c, CM_BF16), c->variant == CM__V_NHWC);
 }
 
 /* ---- the network ------------------------------------------------------------------------------------------------ */
@@ -171,7 +172,7 @@ static const struct {
 
 static bool has_type(const cm__call *c)
 {
-    static const char *const types[] = {"fp32", "bf16", "fp16", "fp8"};
+    static const int types[] = {CM_FP32, CM_BF16, CM_FP16, CM_FP8};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (is(c, types[i])) return c->op == CM__CALL_GEMM || i < 3;
     return false;
@@ -208,7 +209,7 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
     if (f.count < s->widths[0]) return NAN;
     f.count = s->widths[0]; /* older surfaces lack the last features */
     double outside = cut(s, &f), time_s = least * exp(network(s, f.value));
-    bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && strncmp(c->variant, "tn", 2) == 0;
+    bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && c->variant == CM__V_TN;
     *error = hypot(source_error(c), s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
     return fmax(unfitted ? time_s * TRANSPOSED_FACTOR : time_s, compute);
 }
@@ -221,7 +222,7 @@ double cm__surface_time(const cm_device *device, const cm__limits *limits, const
     while (k < sizeof kinds / sizeof *kinds && kinds[k].op != given->op) k++;
     if (!device->surfaces.count || k == sizeof kinds / sizeof *kinds) return NAN;
     cm__call c = *given;
-    if (is(&c, "tf32")) memcpy(c.dtype, "fp32", 5);
+    if (is(&c, CM__TF32)) c.types = CM__ALL(CM_FP32);
     for (int32_t i = 0; i < device->surfaces.count && has_type(&c); i++)
         if (strcmp(device->surfaces.all[i].op, cm__call_kinds[c.op].name) == 0)
             return time_on(&device->surfaces.all[i], limits, &c, (int)k, trains, error);

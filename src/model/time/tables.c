@@ -3,7 +3,6 @@
 #include "model/time/tables.h"
 
 #include <math.h>
-#include <string.h>
 #include "base/text.h"
 #include "device/row_sizes.h"
 #include "model/time/features.h"
@@ -35,18 +34,18 @@ typedef struct family {
 
 static family family_of(cm__library *l, const cm__kernel_table *t)
 {
-    int kind = cm__kind_of(t->op, t->variant, t->dtype);
+    int kind = cm__kind_of(t->op, t->variant, t->types);
     return (family){l->catalogue->families[t->op][kind], &l->rows[t->op][kind]};
 }
 
 static cm__members members_of(const cm__library *l, int op, const cm__call *c)
 {
-    return l->catalogue->families[op][cm__kind_of(op, c->variant, c->dtype)];
+    return l->catalogue->families[op][cm__kind_of(op, c->variant, c->types)];
 }
 
 static bool is_table(const cm__kernel_table *t, const cm__call *c)
 {
-    return t->pass == c->pass && cm__same_text(t->variant, c->variant) && cm__same_text(t->dtype, c->dtype);
+    return t->pass == c->pass && t->variant == c->variant && t->types == c->types;
 }
 
 static int32_t table_in(const cm__library *l, const cm__call *c)
@@ -58,21 +57,13 @@ static int32_t table_in(const cm__library *l, const cm__call *c)
     return -1;
 }
 
-static bool replace(char *text, const char *of, const char *by)
-{
-    if (strcmp(text, of)) return false;
-    memset(text, 0, CM__CALL_TEXT);
-    memcpy(text, by, strlen(by));
-    return true;
-}
-
 /* Uses the larger of the reference device's bf16 and fp16 tables, if they are alike. */
 int32_t cm__library_own(const cm__library *l, const cm__call *c)
 {
     int32_t own = table_in(l, c);
-    if (!l->reference || !cm__alike_in_16_bits(c->op) || strcmp(c->dtype, "fp16")) return own;
+    if (!l->reference || !cm__alike_in_16_bits(c->op) || c->types != CM__ALL(CM_FP16)) return own;
     cm__call other = *c;
-    replace(other.dtype, "fp16", "bf16");
+    other.types = CM__ALL(CM_BF16);
     int32_t instead = table_in(l, &other);
     if (instead < 0 || own < 0) return own < 0 ? instead : own;
     return l->tables[instead]->n_rows > l->tables[own]->n_rows ? instead : own;
@@ -80,94 +71,98 @@ int32_t cm__library_own(const cm__library *l, const cm__call *c)
 
 /* Types and variants of similar speed, for calls without a table of their own. */
 static const struct {
-    const char *of, *instead;
+    bool     of_types;
+    uint16_t of, instead;
 } stand_ins[] = {
-    {"fp16", "bf16"},
-    {"fp8", "bf16"},
-    {"tt", "nn"},
-    {"nt-exact", "nt"},
-    {"nn-bias", "nt-bias"},
-    {"nt-bias", "nt"},
-    {"mask", ""},
-    {"log", ""},
-    {"planes", ""},
-    {"blocks", ""},
-    {"nll", "mean"},
-    {"nll_grad", "mean"},
-    {"ctc", "mean"},
-    {"ctc_beta", "mean"},
-    {"ctc_labels", "mean"},
-    {"cholesky", "mean"},
-    {"lu", "mean"},
-    {"substitute", "mean"},
-    {"cdist", "sum"},
-    {"cdist_grad", "sum"},
-    {"max", "sum"},
-    {"mean", "sum"},
-    {"gru", "lstm"},
-    {"apart", "rows"},
-    {"rows", "nhwc"},
-    {"plain", "nchw"},
-    {"rnn", "lstm"},
-    {"gelu_tanh", "gelu"},
-    {"dropout_add", "dropout"},
-    {"sub", "add"},
-    {"div", "mul"},
-    {"clip", "relu"},
-    {"neg", "scale"},
-    {"hardswish", "silu"},
-    {"mish", "silu"},
-    {"erf", "gelu"},
-    {"rsqrt", "sqrt"},
-    {"log", "exp"},
-    {"cat", "copy"},
-    {"fused", "copy"},
-    {"plain_column_sum", "column_sum"},
-    {"column_sum", "copy"},
-    {"many_sums", "partial_sums"},
-    {"partial_sums", "copy"},
-    {"row_sum", "copy"},
-    {"long_row_sum", "copy"},
-    {"strided_row_sum", "long_row_sum"},
-    {"where", "add"},
-    {"hardswish_grad", "silu_grad"},
-    {"mish_grad", "silu_grad"},
-    {"gelu_tanh_grad", "gelu_grad"},
-    {"int64", "fp32"},
-    {"add:part", "add:strided"},
-    {"copy:part", "copy:strided"},
-    {"mul:plane", "mul:col"},
-    {"add:plane", "add:col"},
-    {"sqrt", "exp"},
-    {"exp", "tanh"},
-    {"silu", "sigmoid"},
-    {"bias", "mask"},
-    {"bias-dropout", "mask-dropout"},
-    {"argmax", "max"},
-    {"argmax", "sum"},
-    {"var", "mean"},
-    {"norm", "sum"},
-    {"prod", "sum"},
-    {"cumprod", "cumsum"},
-    {"roll", "copy"},
-    {"flip", "copy"},
-    {"select", ""},
-    {"nearest1d:nchw", "nearest:nchw"},
-    {"bicubic:nchw", "bilinear:nchw"},
-    {"bicubic:nhwc", "bilinear:nhwc"},
-    {"bilinear-aa:nchw", "bilinear:nchw"},
-    {"bilinear-aa:nhwc", "bilinear:nhwc"},
+    {true, CM__ALL(CM_FP16), CM__ALL(CM_BF16)},
+    {true, CM__ALL(CM_FP8), CM__ALL(CM_BF16)},
+    {false, CM__V_TT, CM__V_NN},
+    {false, CM__V_NT_EXACT, CM__V_NT},
+    {false, CM__V_NN_BIAS, CM__V_NT_BIAS},
+    {false, CM__V_NT_BIAS, CM__V_NT},
+    {false, CM__V_MASK, CM__V_NONE},
+    {false, CM__V_LOG, CM__V_NONE},
+    {false, CM__V_PLANES, CM__V_NONE},
+    {false, CM__V_BLOCKS, CM__V_NONE},
+    {false, CM__V_NLL, CM__V_MEAN},
+    {false, CM__V_NLL_GRAD, CM__V_MEAN},
+    {false, CM__V_CTC, CM__V_MEAN},
+    {false, CM__V_CTC_BETA, CM__V_MEAN},
+    {false, CM__V_CTC_LABELS, CM__V_MEAN},
+    {false, CM__V_CHOLESKY, CM__V_MEAN},
+    {false, CM__V_LU, CM__V_MEAN},
+    {false, CM__V_SUBSTITUTE, CM__V_MEAN},
+    {false, CM__V_CDIST, CM__V_SUM},
+    {false, CM__V_CDIST_GRAD, CM__V_SUM},
+    {false, CM__V_MAX, CM__V_SUM},
+    {false, CM__V_MEAN, CM__V_SUM},
+    {false, CM__V_GRU, CM__V_LSTM},
+    {false, CM__V_APART, CM__V_ROWS},
+    {false, CM__V_ROWS, CM__V_NHWC},
+    {false, CM__V_PLAIN, CM__V_NCHW},
+    {false, CM__V_RNN, CM__V_LSTM},
+    {false, CM__V_GELU_TANH, CM__V_GELU},
+    {false, CM__V_DROPOUT_ADD, CM__V_DROPOUT},
+    {false, CM__V_SUB, CM__V_ADD},
+    {false, CM__V_DIV, CM__V_MUL},
+    {false, CM__V_CLIP, CM__V_RELU},
+    {false, CM__V_NEG, CM__V_SCALE},
+    {false, CM__V_HARDSWISH, CM__V_SILU},
+    {false, CM__V_MISH, CM__V_SILU},
+    {false, CM__V_ERF, CM__V_GELU},
+    {false, CM__V_RSQRT, CM__V_SQRT},
+    {false, CM__V_LOG, CM__V_EXP},
+    {false, CM__V_CAT, CM__V_COPY},
+    {false, CM__V_FUSED, CM__V_COPY},
+    {false, CM__V_PLAIN_COLUMN_SUM, CM__V_COLUMN_SUM},
+    {false, CM__V_COLUMN_SUM, CM__V_COPY},
+    {false, CM__V_MANY_SUMS, CM__V_PARTIAL_SUMS},
+    {false, CM__V_PARTIAL_SUMS, CM__V_COPY},
+    {false, CM__V_ROW_SUM, CM__V_COPY},
+    {false, CM__V_LONG_ROW_SUM, CM__V_COPY},
+    {false, CM__V_STRIDED_ROW_SUM, CM__V_LONG_ROW_SUM},
+    {false, CM__V_WHERE, CM__V_ADD},
+    {false, CM__V_HARDSWISH_GRAD, CM__V_SILU_GRAD},
+    {false, CM__V_MISH_GRAD, CM__V_SILU_GRAD},
+    {false, CM__V_GELU_TANH_GRAD, CM__V_GELU_GRAD},
+    {true, CM__ALL(CM_INT64), CM__ALL(CM_FP32)},
+    {false, CM__V(ADD, PART), CM__V(ADD, STRIDED)},
+    {false, CM__V(COPY, PART), CM__V(COPY, STRIDED)},
+    {false, CM__V(MUL, PLANE), CM__V(MUL, COL)},
+    {false, CM__V(ADD, PLANE), CM__V(ADD, COL)},
+    {false, CM__V_SQRT, CM__V_EXP},
+    {false, CM__V_EXP, CM__V_TANH},
+    {false, CM__V_SILU, CM__V_SIGMOID},
+    {false, CM__V_BIAS, CM__V_MASK},
+    {false, CM__V_BIAS_DROPOUT, CM__V_MASK_DROPOUT},
+    {false, CM__V_ARGMAX, CM__V_MAX},
+    {false, CM__V_ARGMAX, CM__V_SUM},
+    {false, CM__V_VAR, CM__V_MEAN},
+    {false, CM__V_NORM, CM__V_SUM},
+    {false, CM__V_PROD, CM__V_SUM},
+    {false, CM__V_CUMPROD, CM__V_CUMSUM},
+    {false, CM__V_ROLL, CM__V_COPY},
+    {false, CM__V_FLIP, CM__V_COPY},
+    {false, CM__V_SELECT, CM__V_NONE},
+    {false, CM__V(NEAREST1D, NCHW), CM__V(NEAREST, NCHW)},
+    {false, CM__V(BICUBIC, NCHW), CM__V(BILINEAR, NCHW)},
+    {false, CM__V(BICUBIC, NHWC), CM__V(BILINEAR, NHWC)},
+    {false, CM__V(BILINEAR_AA, NCHW), CM__V(BILINEAR, NCHW)},
+    {false, CM__V(BILINEAR_AA, NHWC), CM__V(BILINEAR, NHWC)},
 };
 
 int32_t cm__library_stand_in(const cm__library *l, const cm__call *c)
 {
     for (size_t i = 0; i < sizeof stand_ins / sizeof *stand_ins; i++) {
         cm__call other = *c;
-        if (!replace(other.variant, stand_ins[i].of, stand_ins[i].instead) &&
-            !replace(other.dtype, stand_ins[i].of, stand_ins[i].instead))
-            continue;
+        uint16_t *key = stand_ins[i].of_types ? &other.types : &other.variant;
+        if (*key != stand_ins[i].of) continue;
+        *key = stand_ins[i].instead;
         int32_t table = table_in(l, &other);
-        if (table < 0 && replace(other.dtype, "fp16", "bf16")) table = table_in(l, &other); /* of both */
+        if (table < 0 && other.types == CM__ALL(CM_FP16)) { /* of both */
+            other.types = CM__ALL(CM_BF16);
+            table = table_in(l, &other);
+        }
         if (table >= 0) return table;
     }
     return -1;
@@ -178,8 +173,8 @@ int32_t cm__library_any_function(const cm__library *l, const cm__call *c)
 {
     cm__members f = members_of(l, CM__CALL_ELEMENTWISE, c);
     for (int32_t i = f.first; c->op == CM__CALL_ELEMENTWISE && i < f.first + f.count; i++) {
-        const char *a = strchr(l->tables[i]->variant, ':'), *b = strchr(c->variant, ':');
-        if (strcmp(l->tables[i]->dtype, c->dtype) == 0 && strcmp(a ? a : "", b ? b : "") == 0) return i;
+        const cm__kernel_table *t = l->tables[i];
+        if (t->types == c->types && cm__form_of(t->variant) == cm__form_of(c->variant)) return i;
     }
     return -1;
 }
@@ -198,8 +193,7 @@ int32_t cm__library_row(const cm__library *l, int32_t table, const cm__call *c)
 static cm__call as_in_table(const cm__library *l, const cm__kernel_table *t, const cm__call *c)
 {
     cm__call other = *c;
-    memset(other.dtype, 0, sizeof other.dtype);
-    memcpy(other.dtype, t->dtype, strlen(t->dtype));
+    other.types = t->types;
     double flop[2], bytes[2];
     cm__call_work(c, &flop[0], &bytes[0]);
     cm__call_work(&other, &flop[1], &bytes[1]);
@@ -233,7 +227,7 @@ cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__c
     float                   features[CM__FEATURES];
     cm__memo_key            key = {t, l->runtime};
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
-    if (memo && strcmp(call.dtype, t->dtype) != 0) call = as_in_table(l, t, given);
+    if (memo && call.types != t->types) call = as_in_table(l, t, given);
     if (memo && cm__memo_find(memo, key, c, &value)) return value;
     rows_of(l, table, memo);
     double     roofline = cm__features(c, &l->limits, features);

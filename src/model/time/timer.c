@@ -223,7 +223,7 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
     double error;
     if (c->op != CM__CALL_GEMM || !t->operator_fits || !(timed->shared > 0)) return;
     cm__call plain = *c;
-    memcpy(plain.variant, "nt", 3);
+    plain.variant = CM__V_NT;
     double fitted_s = cm__operator_fits_product(t->operator_fits, &plain, &error);
     double here_s = fitted_s > 0 ? corrected_transfer(t, by, &plain) : 0;
     if (!(here_s > 0)) return;
@@ -442,8 +442,8 @@ static cm__timed faster_type(cm__timer *t, cm__call *call)
 {
     cm__timed timed = with_kernel(t, call);
     timed.time_s *= tuned_factor(t, call);
-    if (timed.how < CM_HOW_TRANSFERRED || strcmp(call->dtype, "tf32")) return timed;
-    memcpy(call->dtype, "fp32", 5);
+    if (timed.how < CM_HOW_TRANSFERRED || call->types != CM__ALL(CM__TF32)) return timed;
+    call->types = CM__ALL(CM_FP32);
     cm__timed plain = with_kernel(t, call);
     return plain.time_s < timed.time_s ? plain : timed;
 }
@@ -471,7 +471,7 @@ cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
 {
     const cm__library *l = &t->libraries[BUILT_IN];
     cm__call           c = cm__without_shape(given);
-    bool               other = c.op == CM__CALL_ATTENTION || strcmp(c.dtype, "tf32") == 0;
+    bool               other = c.op == CM__CALL_ATTENTION || c.types == CM__ALL(CM__TF32);
     if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
     int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;
     if (row < 0) return (cm__timed){.time_s = traffic_time(t, &c, NAN)};

@@ -3,7 +3,6 @@
 #include "model/time/transfer.h"
 
 #include <math.h>
-#include <string.h>
 #include "model/time/factors.h"
 
 typedef struct parts {
@@ -47,7 +46,7 @@ static double product_time(const cm__limits *l, const cm__call *c, double flop)
 static double cores_used(const cm__limits *l, const cm__call *c)
 {
     if (c->op == CM__CALL_RNN) return 1;
-    bool by_channel = c->op == CM__CALL_BATCH_NORM && strcmp(c->variant, "nchw") == 0;
+    bool by_channel = c->op == CM__CALL_BATCH_NORM && c->variant == CM__V_NCHW;
     return by_channel ? fmin(l->cores, cm__size(c, CM__BATCH_NORM_C)) : l->cores;
 }
 
@@ -66,7 +65,7 @@ static parts parts_of(const cm__shortest *at_most, double time_s, double kernels
    units. */
 static bool converts_layout(const cm__call *c)
 {
-    if (c->op != CM__CALL_CONV || strcmp(c->variant, "nchw") || strcmp(c->dtype, "tf32")) return false;
+    if (c->op != CM__CALL_CONV || c->variant != CM__V_NCHW || c->types != CM__ALL(CM__TF32)) return false;
     return c->sizes[CM__CONV_R] * c->sizes[CM__CONV_S] > 1 && c->sizes[CM__CONV_GROUPS] < c->sizes[CM__CONV_C];
 }
 
@@ -76,15 +75,15 @@ static bool converts_layout(const cm__call *c)
    pass over weights, gradients and states moves `once` tensors. The counts agree with the H200's tables: at them all
    optimizers stream at 3.0 to 3.3 TB/s in bf16 and 3.7 to 3.8 TB/s in fp32. */
 static const struct {
-    const char *optimizer;
+    cm__variant optimizer;
     double      moved, once;
-} foreach_calls[] = {{"adamw", 20, 7}, {"adam", 18, 7}, {"momentum", 8, 5}};
+} foreach_calls[] = {{CM__V_ADAMW, 20, 7}, {CM__V_ADAM, 18, 7}, {CM__V_MOMENTUM, 8, 5}};
 
 static double passes_of(const cm__call *c)
 {
     if (converts_layout(c)) return CM__LAYOUT_PASSES;
     for (size_t i = 0; c->op == CM__CALL_OPTIMIZER && i < sizeof foreach_calls / sizeof *foreach_calls; i++)
-        if (strcmp(c->variant, foreach_calls[i].optimizer) == 0) return foreach_calls[i].moved / foreach_calls[i].once;
+        if (c->variant == foreach_calls[i].optimizer) return foreach_calls[i].moved / foreach_calls[i].once;
     return 1;
 }
 

@@ -26,8 +26,7 @@ static int product_logs(const cm__call *c, float *out)
 
 static bool has_word(const cm__call *c, const char *word)
 {
-    return cm__same_text(c->dtype, word) || cm__same_text(c->variant, word) ||
-           cm__same_text(cm__pass_names[c->pass], word);
+    return cm__types_find(word) == c->types || cm__variant_find(word) == c->variant || cm__pass_find(word) == c->pass;
 }
 
 int cm__trend_inputs(const cm__call *c, const cm__limits *limits, const cm__trend_nets *nets, float *inputs)
@@ -99,10 +98,8 @@ float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *
     float                 inputs[CM__TREND_INPUTS], sum = 0;
     if (!nets->count || !t->built_in || strcmp(t->runtime, cm_runtime_name(CM_RUNTIME_TORCH_EAGER)) != 0) return 0;
     cm__call call = *c;
-    memset(call.dtype, 0, sizeof call.dtype);
-    memcpy(call.dtype, t->dtype, strlen(t->dtype));
-    memset(call.variant, 0, sizeof call.variant);
-    memcpy(call.variant, t->variant, strlen(t->variant));
+    call.types = t->types;
+    call.variant = t->variant;
     int count = cm__trend_inputs(&call, limits, nets, inputs);
     if (count != nets->n_inputs) return 0;
     int n_weights = (count + nets->hidden) * nets->hidden, n_numbers = count + 4 * nets->hidden + 1;

@@ -159,11 +159,11 @@ static void a_text_is_the_call(void **state)
     (void)state;
     for (int op = 0; op < CM__CALLS; op++)
         for (int pass = 0; pass < CM__PASSES; pass++) {
-            cm__call c = {.op = (int16_t)op, .pass = (int16_t)pass, .variant = "mul:plane", .dtype = "bf16+fp32>fp32"},
+            cm__call c = {.op = (int16_t)op, .pass = (int16_t)pass, .variant = CM__V(MUL, PLANE), .types = CM__TYPES(CM_BF16, CM_FP32, CM_FP32)},
                      back;
             char     text[256];
             for (int i = 0; i < cm__call_kinds[op].n_sizes; i++) c.sizes[i] = (int64_t)1 << (2 * i + pass);
-            if (pass == 0) memset(c.variant, 0, sizeof c.variant);
+            if (pass == 0) c.variant = CM__V_NONE;
             assert_true(cm__call_parse(cm__call_text(&c, text, sizeof text), &back));
             assert_memory_equal(&back, &c, sizeof c);
         }

@@ -76,7 +76,7 @@ static const struct {
     {"aten::copy_", ARGS("[4,8],[4,8]", BF "," BF, "[8,1],[16,1]", ""), "elementwise forward copy:part bf16 4,8"},
     {"aten::zero_", ARGS("[4,8]", FP, "[8,1]", ""), "elementwise forward fill fp32 1,32"},
     {"aten::cat", ARGS("[[2,1,8],[2,3,8]],[]", "\"TensorList\",\"Scalar\"", "[[8,8,1],[24,8,1]],[]", "\"\",\"1\""),
-     "elementwise forward cat  2,32"},
+     "elementwise forward cat unknown 2,32"},
     /* nothing is known: no shapes, unknown types, operators that are not listed */
     {"aten::mm", "{}", ""},
     {"aten::mm", ARGS("[4,8],[8,2]", "\"half3\"," FP, "[8,1],[2,1]", ""), ""},

@@ -12,7 +12,8 @@ static double time_of(void *a_case, int64_t repetitions)
 static double call_time(const char *text)
 {
     cm__call        c = call_of(text);
-    cm_call         request = cm__call_for_backend(&c);
+    cm__call_texts texts;
+    cm_call         request = cm__call_for_backend(&c, &texts);
     cm_case_options options = {0};
     void           *a_case;
     int64_t         wrong;
@@ -43,7 +44,8 @@ TEST(one_product_is_wrong)
 static bool supports(const char *text)
 {
     cm__call c = call_of(text);
-    cm_call  request = cm__call_for_backend(&c);
+    cm__call_texts texts;
+    cm_call  request = cm__call_for_backend(&c, &texts);
     return b->backend->supports(b->state, &request);
 }
 
@@ -76,7 +78,8 @@ TEST(operators_that_it_has)
 TEST(memory_has_an_end)
 {
     cm__call        c = call_of("gemm forward nn fp32 1,40000,40000,40000");
-    cm_call         request = cm__call_for_backend(&c), unknown = {.op = "gem", .pass = "forward", .variant = "", .dtype = ""};
+    cm__call_texts texts;
+    cm_call         request = cm__call_for_backend(&c, &texts), unknown = {.op = "gem", .pass = "forward", .variant = "", .dtype = ""};
     cm_case_options options = {0};
     void           *a_case;
     assert_int_equal(b->backend->prepare(b->state, &request, &options, &a_case, &diag), CM_ERR_LIMIT);

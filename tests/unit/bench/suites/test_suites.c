@@ -85,7 +85,8 @@ TEST(no_case_at_all)
 TEST(calls_for_backends)
 {
     cm__call c = cm__call_of("conv bwd_weight nhwc %s %d,3,64,224,224,7,7,2,2,3,3,1,1,1", "bf16", 32);
-    cm_call  request = cm__call_for_backend(&c);
+    cm__call_texts texts;
+    cm_call  request = cm__call_for_backend(&c, &texts);
     assert_string_equal(request.op, "conv");
     assert_string_equal(request.pass, "bwd_weight");
     assert_string_equal(request.variant, "nhwc");

@@ -18,7 +18,7 @@ static int32_t count(const cm__sweep *s, int16_t op, int16_t pass, const char *v
 {
     int32_t n = 0;
     for (int32_t i = 0; i < s->count; i++)
-        n += s->calls[i].op == op && s->calls[i].pass == pass && strcmp(s->calls[i].variant, variant) == 0;
+        n += s->calls[i].op == op && s->calls[i].pass == pass && s->calls[i].variant == cm__variant_find(variant);
     return n;
 }
 

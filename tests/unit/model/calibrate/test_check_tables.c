@@ -84,7 +84,7 @@ static double rows_per_variant(const cm_device *d, const cm_fit_class *c)
     for (int32_t i = 0; i < d->built_in_kernels.count; i++) {
         const cm__kernel_table *t = &d->built_in_kernels.tables[i];
         bool same = strcmp(cm__call_kinds[t->op].name, c->op) == 0 && strcmp(cm__pass_names[t->pass], c->pass) == 0 &&
-                    strcmp(t->dtype, c->dtype) == 0;
+                    t->types == cm__types_find(c->dtype);
         rows += same * t->n_rows;
         variants += same;
     }

@@ -73,26 +73,26 @@ static void age(void **state)
         int32_t     software;
         cm_runtime  runtime;
         bool        math;
-        const char *kernel;
-    } cases[] = {{0, CM_RUNTIME_TORCH_EAGER, false, ""},       {2022, CM_RUNTIME_TORCH_EAGER, true, "flash1"},
-                 {2023, CM_RUNTIME_TORCH_EAGER, false, "flash1"}, {2024, CM_RUNTIME_TORCH_COMPILE, false, ""},
-                 {2022, CM_RUNTIME_MEGATRON, true, "flash1"},  {2023, CM_RUNTIME_MEGATRON, false, "flash1"},
-                 {2023, CM_RUNTIME_NATIVE, false, ""}};
+        cm__variant_form kernel;
+    } cases[] = {{0, CM_RUNTIME_TORCH_EAGER, false, CM__FORM_NONE},       {2022, CM_RUNTIME_TORCH_EAGER, true, CM__FORM_FLASH1},
+                 {2023, CM_RUNTIME_TORCH_EAGER, false, CM__FORM_FLASH1}, {2024, CM_RUNTIME_TORCH_COMPILE, false, CM__FORM_NONE},
+                 {2022, CM_RUNTIME_MEGATRON, true, CM__FORM_FLASH1},  {2023, CM_RUNTIME_MEGATRON, false, CM__FORM_FLASH1},
+                 {2023, CM_RUNTIME_NATIVE, false, CM__FORM_NONE}};
     cm_device *a100_ = a100();
     cm_graph  *g = step_of("gpt:layers=1,hidden=64,heads=2,seq=2048,vocab=64", CM_RECOMPUTE_NONE);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         g->asked.software = cm__software_of_year(cases[i].software);
         if (cm__attention_math(g, a100_, cases[i].runtime) != cases[i].math) fail_msg("case %zu: math", i);
-        assert_string_equal(cm__attention_kernel(g, cases[i].runtime), cases[i].kernel);
+        assert_int_equal(cm__attention_kernel(g, cases[i].runtime), cases[i].kernel);
     }
     g->asked.software = cm__software_of_year(2023);
     g->asked.attention = CM_ATTENTION_EFFICIENT;
-    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "efficient");
+    assert_int_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), CM__FORM_EFFICIENT);
     g->asked.attention = CM_ATTENTION_FLASH;
-    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash1");
+    assert_int_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), CM__FORM_FLASH1);
     g->asked.software = cm__software_of_year(0);
-    assert_string_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), "flash");
+    assert_int_equal(cm__attention_kernel(g, CM_RUNTIME_TORCH_EAGER), CM__FORM_FLASH);
     assert_false(cm__attention_math(g, a100_, CM_RUNTIME_TORCH_EAGER));
     cm_graph_free(g);
     cm_device_free(a100_);

@@ -15,7 +15,7 @@ static double covered(const cm_graph *step, const cm__dispatch *d, const char *v
     double sum = 0;
     for (int32_t k = 0; k < d->n_of; k++) {
         const cm__sized_call *call = &d->calls[d->of[k]];
-        bool                  named = !*variant || (!strcmp(call->variant, variant) && !strcmp(call->dtype, dtype));
+        bool                  named = !*variant || (call->variant == cm__variant_find(variant) && call->types == cm__types_find(dtype));
         if (!named || !cm__expert_plain(d, &step->nodes[d->node[k]])) continue;
         int    sizes = call->op == CM__CALL_REDUCE ? 3 : 2;
         double elements = 1;

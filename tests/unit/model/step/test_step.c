@@ -174,7 +174,7 @@ static int calls_over_all(const cm__dispatch *d, int op, int size)
     for (int32_t i = 0; i < d->n_calls; i++)
         if (d->calls[i].op == CM__CALL_OPTIMIZER) all = d->calls[i].sizes[CM__OPTIMIZER_ELEMENTS].c[0];
     for (int32_t i = 0; i < d->n_calls; i++)
-        count += d->calls[i].op == op && d->calls[i].sizes[size].c[0] == all && strcmp(d->calls[i].dtype, "bf16") == 0;
+        count += d->calls[i].op == op && d->calls[i].sizes[size].c[0] == all && d->calls[i].types == CM__ALL(CM_BF16);
     return count;
 }
 

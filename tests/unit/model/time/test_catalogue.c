@@ -12,12 +12,12 @@
 #define COMPILED .runtime = "torch-compile"
 
 static const cm__kernel_table all[] = {
-    {EAGER, .op = CM__CALL_GEMM, .variant = "nt", .dtype = "bf16"},
-    {EAGER, .op = CM__CALL_ELEMENTWISE, .variant = "add", .dtype = "bf16"},
-    {COMPILED, .op = CM__CALL_ELEMENTWISE, .variant = "fused", .dtype = "bf16"},
-    {EAGER, .op = CM__CALL_GEMM, .variant = "nt", .dtype = "fp32"},
-    {EAGER, .op = CM__CALL_GEMM, .variant = "tn", .dtype = "fp16"},
-    {EAGER, .op = CM__CALL_ELEMENTWISE, .variant = "add:strided", .dtype = "bf16"},
+    {EAGER, .op = CM__CALL_GEMM, .variant = CM__V_NT, .types = CM__ALL(CM_BF16)},
+    {EAGER, .op = CM__CALL_ELEMENTWISE, .variant = CM__V_ADD, .types = CM__ALL(CM_BF16)},
+    {COMPILED, .op = CM__CALL_ELEMENTWISE, .variant = CM__V_FUSED, .types = CM__ALL(CM_BF16)},
+    {EAGER, .op = CM__CALL_GEMM, .variant = CM__V_NT, .types = CM__ALL(CM_FP32)},
+    {EAGER, .op = CM__CALL_GEMM, .variant = CM__V_TN, .types = CM__ALL(CM_FP16)},
+    {EAGER, .op = CM__CALL_ELEMENTWISE, .variant = CM__V(ADD, STRIDED), .types = CM__ALL(CM_BF16)},
 };
 static const cm__kernels tables = {all, sizeof all / sizeof *all};
 

@@ -26,7 +26,7 @@ static double feature(const cm__call *c, int at)
 
 static void features_of_a_product(void **state)
 {
-    cm__call c = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 64, 128, 256}};
+    cm__call c = {.op = CM__CALL_GEMM, .variant = CM__V_NN, .types = CM__ALL(CM_BF16), .sizes = {1, 64, 128, 256}};
     cm__call twice = c;
     (void)state;
     assert_int_equal(cm__n_features(c.op), 16); /* 4 sizes, 3 alignments, roofline, FLOP per byte, 6 for tiles, vectors */
@@ -49,8 +49,8 @@ static void alignment_of_rows(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (int size = 0; size < 3; size++) {
-            cm__call even = {.op = CM__CALL_GEMM, .dtype = "bf16", .sizes = {1, 256, 256, 256}}, odd;
-            memcpy(even.variant, cases[i].variant, strlen(cases[i].variant) + 1);
+            cm__call even = {.op = CM__CALL_GEMM, .types = CM__ALL(CM_BF16), .sizes = {1, 256, 256, 256}}, odd;
+            even.variant = cm__variant_find(cases[i].variant);
             odd = even;
             odd.sizes[1 + size]++;
             assert_int_equal(feature(&odd, 4 + size) < feature(&even, 4 + size), cases[i].rows_of[size]);
@@ -60,7 +60,7 @@ static void alignment_of_rows(void **state)
 /* Tiles of 128 x 128, the fourth tile size: 10 x 10 tiles fill 100 cores; one more row of tiles needs a second wave. */
 static void waves_of_tiles(void **state)
 {
-    cm__call full = {.op = CM__CALL_GEMM, .variant = "nn", .dtype = "bf16", .sizes = {1, 1280, 1280, 64}}, over = full;
+    cm__call full = {.op = CM__CALL_GEMM, .variant = CM__V_NN, .types = CM__ALL(CM_BF16), .sizes = {1, 1280, 1280, 64}}, over = full;
     (void)state;
     over.sizes[1] = 1408;
     near(feature(&full, 9 + 3), 0, 1e-6);
@@ -72,7 +72,7 @@ static void waves_of_tiles(void **state)
 /* Blocks of 128 queries: 25 heads of 512 queries fill 100 cores. */
 static void blocks_of_attention(void **state)
 {
-    cm__call c = {.op = CM__CALL_ATTENTION, .dtype = "bf16", .sizes = {1, 512, 512, 25, 25, 64, 1}}, shared = c;
+    cm__call c = {.op = CM__CALL_ATTENTION, .types = CM__ALL(CM_BF16), .sizes = {1, 512, 512, 25, 25, 64, 1}}, shared = c;
     (void)state;
     near(feature(&c, 12 + 1), 0, 1e-6);
     shared.sizes[4] = 5;
@@ -82,7 +82,7 @@ static void blocks_of_attention(void **state)
 /* A product with one row or column is one of a matrix and a vector. */
 static void vectors_are_a_kind(void **state)
 {
-    cm__call c = {.op = CM__CALL_GEMM, .variant = "tn", .dtype = "fp32", .sizes = {1, 2, 512, 64}};
+    cm__call c = {.op = CM__CALL_GEMM, .variant = CM__V_TN, .types = CM__ALL(CM_FP32), .sizes = {1, 2, 512, 64}};
     (void)state;
     assert_true(feature(&c, 15) == 0);
     c.sizes[CM__GEMM_M] = 1;
@@ -110,8 +110,8 @@ static void norms_that_keep_a_channel(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cm__call c = {.op = CM__CALL_BATCH_NORM, .pass = cases[i].pass, .sizes = {cases[i].images, 512, cases[i].pixels}};
-        memcpy(c.variant, cases[i].variant, strlen(cases[i].variant) + 1);
-        memcpy(c.dtype, cases[i].dtype, strlen(cases[i].dtype) + 1);
+        c.variant = cm__variant_find(cases[i].variant);
+        c.types = cm__types_find(cases[i].dtype);
         near(feature(&c, at), (double)cm__feature_facts.kinds_apart * cases[i].kind, 1e-5);
     }
 }
@@ -124,7 +124,7 @@ static void kinds_of_groups(void **state)
     double               of[5];
     (void)state;
     for (int i = 0; i < 5; i++) {
-        cm__call c = {.op = CM__CALL_CONV, .variant = "nhwc", .dtype = "bf16",
+        cm__call c = {.op = CM__CALL_CONV, .variant = CM__V_NHWC, .types = CM__ALL(CM_BF16),
                       .sizes = {8, 64, filters[i], 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, groups[i]}};
         of[i] = feature(&c, 13);
     }
@@ -136,7 +136,7 @@ static void kinds_of_groups(void **state)
    the number of groups differs. */
 static void wide_groups_are_described_by_one(void **state)
 {
-    cm__call few = {.op = CM__CALL_CONV, .variant = "nhwc", .dtype = "bf16",
+    cm__call few = {.op = CM__CALL_CONV, .variant = CM__V_NHWC, .types = CM__ALL(CM_BF16),
                     .sizes = {8, 64, 64, 14, 14, 3, 3, 1, 1, 1, 1, 1, 1, 2}};
     cm__call many = few;
     (void)state;
@@ -155,8 +155,8 @@ static void wide_groups_are_described_by_one(void **state)
 static cm__call convolution(const char *variant, const char *dtype, const int64_t sizes[CM__CONV_SIZES])
 {
     cm__call c = {.op = CM__CALL_CONV};
-    strcpy(c.variant, variant);
-    strcpy(c.dtype, dtype);
+    c.variant = cm__variant_find(variant);
+    c.types = cm__types_find(dtype);
     memcpy(c.sizes, sizes, CM__CONV_SIZES * sizeof *sizes);
     return c;
 }
@@ -248,12 +248,12 @@ static void blocks_of_convolutions(void **state)
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
 static void halves_of_what_is_joined(void **state)
 {
-    cm__call whole = {.op = CM__CALL_ELEMENTWISE, .variant = "cat:nhwc", .dtype = "bf16", .sizes = {1024, 256}};
+    cm__call whole = {.op = CM__CALL_ELEMENTWISE, .variant = CM__V(CAT, NHWC), .types = CM__ALL(CM_BF16), .sizes = {1024, 256}};
     cm__call odd = whole, copy = whole, other = whole;
     (void)state;
     odd.sizes[1] = other.sizes[1] = 232;
-    strcpy(copy.variant, "copy:part");
-    strcpy(other.variant, "copy:part");
+    copy.variant = CM__V(COPY, PART);
+    other.variant = CM__V(COPY, PART);
     assert_true(feature(&whole, 2) - feature(&odd, 2) > 1);
     assert_true(feature(&copy, 2) == feature(&other, 2));
 }
@@ -263,7 +263,7 @@ static void no_sizes(void **state)
     (void)state;
     for (int16_t op = 0; op < CM__CALLS; op++) {
         float    f[CM__FEATURES];
-        cm__call c = {.op = op, .dtype = "fp32"};
+        cm__call c = {.op = op, .types = CM__ALL(CM_FP32)};
         cm__features(&c, &on_100_cores, f);
         for (int i = 0; i < cm__n_features(op); i++) assert_true(isfinite(f[i]));
     }

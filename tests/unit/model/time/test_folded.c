@@ -9,7 +9,7 @@
 #include "model/time/folded.h"
 
 /* 4 images of 3 channels, 40 x 30 pixels; 8 filters over all rows and 5 columns. */
-static const cm__call rows = {.op = CM__CALL_CONV, .pass = CM__PASS_FORWARD, .variant = "nchw", .dtype = "fp32",
+static const cm__call rows = {.op = CM__CALL_CONV, .pass = CM__PASS_FORWARD, .variant = CM__V_NCHW, .types = CM__ALL(CM_FP32),
                               .sizes = {[CM__CONV_N] = 4, [CM__CONV_C] = 3, [CM__CONV_K] = 8, [CM__CONV_H] = 40,
                                         [CM__CONV_W] = 30, [CM__CONV_R] = 40, [CM__CONV_S] = 5, [CM__CONV_STRIDE_H] = 2,
                                         [CM__CONV_STRIDE_W] = 1, [CM__CONV_GROUPS] = 1}};

@@ -18,8 +18,8 @@ static double timed_on(const cm__limits *limits, const char *optimizer, const ch
     cm__update_list   list = {.numbers = numbers, .begins = begins};
     while (numbers[list.count] > 0) list.elements += numbers[list.count++];
     cm__call c = {.op = CM__CALL_OPTIMIZER, .pass = CM__PASS_UPDATE, .sizes = {list.count, (int64_t)list.elements}};
-    snprintf(c.variant, sizeof c.variant, "%s", optimizer);
-    snprintf(c.dtype, sizeof c.dtype, "%s", dtype);
+    c.variant = cm__variant_find(optimizer);
+    c.types = cm__types_find(dtype);
     return cm__foreach_time(limits, &list, &c, launches);
 }
 
@@ -135,7 +135,7 @@ static void types_apart(void **state)
     static const double numbers[] = {1000, 2000};
     static const bool   begins[] = {true, true}, together[] = {true, false};
     cm__update_list     list = {.numbers = numbers, .begins = begins, .count = 2, .elements = 2000};
-    cm__call            c = {.op = CM__CALL_OPTIMIZER, .pass = CM__PASS_UPDATE, .variant = "adam", .dtype = "fp32",
+    cm__call            c = {.op = CM__CALL_OPTIMIZER, .pass = CM__PASS_UPDATE, .variant = CM__V_ADAM, .types = CM__ALL(CM_FP32),
                              .sizes = {2, 2000}};
     double              launches;
     (void)state;
@@ -152,13 +152,13 @@ static void other_calls(void **state)
     static const double numbers[] = {1000, 2000};
     static const bool   begins[] = {true, false};
     cm__update_list     list = {.numbers = numbers, .begins = begins, .count = 2, .elements = 3000};
-    cm__call            c = {.op = CM__CALL_OPTIMIZER, .variant = "adam", .dtype = "fp32", .sizes = {2, 1500}};
+    cm__call            c = {.op = CM__CALL_OPTIMIZER, .variant = CM__V_ADAM, .types = CM__ALL(CM_FP32), .sizes = {2, 1500}};
     double              launches;
     (void)state;
     assert_true(cm__foreach_time(&h200, &list, &c, &launches) == 0);
     c.sizes[CM__OPTIMIZER_ELEMENTS] = 3000;
     assert_true(cm__foreach_time(&h200, &list, &c, &launches) > 0);
-    memcpy(c.variant, "adagrad", sizeof "adagrad");
+    c.variant = CM__V_ADAMW_8BIT;
     assert_true(cm__foreach_time(&h200, &list, &c, &launches) == 0);
 }
 

@@ -13,8 +13,8 @@ static cm__call layer(const char *cell, cm__pass pass, const char *dtype, int64_
                       int64_t layers, int64_t ways)
 {
     cm__call c = {.op = CM__CALL_RNN, .pass = pass, .sizes = {batch, 40, input, hidden, layers, ways}};
-    strcpy(c.variant, cell);
-    strcpy(c.dtype, dtype);
+    c.variant = cm__variant_find(cell);
+    c.types = cm__types_find(dtype);
     return c;
 }
 

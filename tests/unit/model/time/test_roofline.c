@@ -148,7 +148,7 @@ static void sizes_of_no_sense(void **state)
     cm__limits none = {0};
     for (int op = 0; op < CM__CALLS; op++)
         for (int pattern = 0; pattern < 3 * 3 * 3; pattern++) {
-            cm__call c = {.op = (int16_t)op, .dtype = "bf16"};
+            cm__call c = {.op = (int16_t)op, .types = CM__ALL(CM_BF16)};
             for (int i = 0; i < cm__call_kinds[op].n_sizes; i++)
                 c.sizes[i] = odd[(i % 3 == 0 ? pattern : i % 3 == 1 ? pattern / 3 : pattern / 9) % 3];
             double known = cm__roofline(&limits, &c), bare = cm__roofline(&none, &c);

@@ -72,7 +72,7 @@ static const uint8_t launches[] = {1, 1, 1};
 
 static cm__kernel_table table_of(const char *variant, const char *dtype, int16_t pass)
 {
-    cm__kernel_table t = {.op = CM__CALL_GEMM, .pass = pass, .variant = variant, .dtype = dtype, .n_rows = 3,
+    cm__kernel_table t = {.op = CM__CALL_GEMM, .pass = pass, .variant = cm__variant_find(variant), .types = cm__types_find(dtype), .n_rows = 3,
                           .time_s = seconds, .launches = launches};
     cm__rows_pack(ctx, &t, shapes);
     return t;
@@ -134,8 +134,8 @@ TEST(types_of_batch_norms)
 {
     static const int64_t   sizes[] = {8, 64, 196};
     cm__kernel_table       t[] = {
-        {.op = CM__CALL_BATCH_NORM, .variant = "nchw", .dtype = "bf16", .n_rows = 1, .time_s = seconds},
-        {.op = CM__CALL_BATCH_NORM, .variant = "nchw", .dtype = "fp16", .n_rows = 1, .time_s = seconds}};
+        {.op = CM__CALL_BATCH_NORM, .variant = CM__V_NCHW, .types = CM__ALL(CM_BF16), .n_rows = 1, .time_s = seconds},
+        {.op = CM__CALL_BATCH_NORM, .variant = CM__V_NCHW, .types = CM__ALL(CM_FP16), .n_rows = 1, .time_s = seconds}};
     for (int i = 0; i < 2; i++) cm__rows_pack(ctx, &t[i], sizes);
     const cm__kernel_table *all[] = {&t[0], &t[1]};
     const cm__rows         *r = cm__rows_of(ctx, NULL, (cm__tables){all, 2}, &limits);

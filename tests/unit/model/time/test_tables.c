@@ -37,7 +37,9 @@ static const char *table(int32_t index)
 {
     static char text[64];
     if (index < 0) return "none";
-    snprintf(text, sizeof text, "%s %s", library.tables[index]->variant, library.tables[index]->dtype);
+    char variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
+    snprintf(text, sizeof text, "%s %s", cm__variant_text(library.tables[index]->variant, variant),
+             cm__types_text(library.tables[index]->types, types));
     return text;
 }
 

@@ -16,7 +16,7 @@ enum { PLACES, FILTERS = CM__CONV_SIDES, WAVES = 2 * CM__CONV_SIDES, INNER = WAV
 
 static cm__call convolution(cm__pass pass, int64_t channels, int64_t filters, int64_t pixels)
 {
-    return (cm__call){.op = CM__CALL_CONV, .pass = pass, .variant = "nchw", .dtype = "fp32",
+    return (cm__call){.op = CM__CALL_CONV, .pass = pass, .variant = CM__V_NCHW, .types = CM__ALL(CM_FP32),
                       .sizes = {16, channels, filters, pixels, pixels, 3, 3, 1, 1, 1, 1, 1, 1, 1}};
 }
 
@@ -86,7 +86,7 @@ static void test_waves_and_pixels(void **state)
 /* 2 volumes of 4 x 6 x 5, 96 filters of 24 channels and 3 x 1 x 1 numbers. */
 static void test_volumes(void **state)
 {
-    cm__call c = {.op = CM__CALL_CONV3D, .pass = CM__PASS_FORWARD, .variant = "nchw", .dtype = "fp32",
+    cm__call c = {.op = CM__CALL_CONV3D, .pass = CM__PASS_FORWARD, .variant = CM__V_NCHW, .types = CM__ALL(CM_FP32),
                   .sizes = {2, 24, 96, 4, 6, 5, 3, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 1}};
     float    out[COUNT];
     (void)state;

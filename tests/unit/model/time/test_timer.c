@@ -117,8 +117,8 @@ TEST(a_reference_device_is_transferred)
             strcmp(h200->built_in_kernels.tables[i].runtime, "torch-eager") == 0)
             table = &h200->built_in_kernels.tables[i];
     cm__call c = {.op = table->op, .pass = table->pass};
-    strcpy(c.variant, table->variant);
-    strcpy(c.dtype, table->dtype);
+    c.variant = table->variant;
+    c.types = table->types;
     cm__row_unpack(table, 0, c.sizes);
     cm__call_text(&c, text, sizeof text);
     cm__timed own = time_on(h200, NULL, CM_RUNTIME_TORCH_EAGER, text),
@@ -331,9 +331,10 @@ TEST(operator_fits_for_megatron)
 static void append_doubled(FILE *out, const cm__kernel_table *table, const char *before)
 {
     cm__call call = cm__call_of_table(table);
+    char     variant[CM__CALL_TEXT];
     fprintf(out, "%s{\"runtime\": \"torch-eager\", \"op\": \"gemm\", \"pass\": \"forward\", \"variant\": \"%s\", "
                  "\"dtype\": \"bf16\", \"dims\": " GEMM_DIMS ", \"kind\": \"measured\", \"source\": \"sheet\", "
-                 "\"date\": \"2026-11\", \"rows\": [", before, table->variant);
+                 "\"date\": \"2026-11\", \"rows\": [", before, cm__variant_text(table->variant, variant));
     for (int32_t row = 0, count = 0; count < 4; row += table->n_rows / 5, count++) {
         cm__set_row(&call, table, row);
         fprintf(out, "%s[%lld, %lld, %lld, %lld, %.9g, 1]", count ? ", " : "", (long long)call.sizes[0],
@@ -355,7 +356,7 @@ TEST(own_rows_correct_larger_tables)
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     for (int32_t i = 0; i < h200->built_in_kernels.count && count < 3; i++) {
         const cm__kernel_table *one = &h200->built_in_kernels.tables[i];
-        if (one->op == CM__CALL_GEMM && !strcmp(one->runtime, "torch-eager") && !strcmp(one->dtype, "bf16") &&
+        if (one->op == CM__CALL_GEMM && !strcmp(one->runtime, "torch-eager") && one->types == CM__ALL(CM_BF16) &&
             one->n_rows > 100)
             tables[count++] = one;
     }

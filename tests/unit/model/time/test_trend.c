@@ -13,7 +13,7 @@
 
 static cm__call convolution(int64_t channels, int64_t pixels)
 {
-    return (cm__call){.op = CM__CALL_CONV, .pass = CM__PASS_FORWARD, .variant = "nchw", .dtype = "bf16",
+    return (cm__call){.op = CM__CALL_CONV, .pass = CM__PASS_FORWARD, .variant = CM__V_NCHW, .types = CM__ALL(CM_BF16),
                       .sizes = {32, channels, channels, pixels, pixels, 3, 3, 1, 1, 1, 1, 1, 1, 1}};
 }
 
@@ -21,7 +21,7 @@ static const cm__kernel_table *table_of(const cm_device *d, const cm__call *c)
 {
     for (int32_t i = 0; i < d->built_in_kernels.count; i++) {
         const cm__kernel_table *t = &d->built_in_kernels.tables[i];
-        if (t->op == c->op && t->pass == c->pass && strcmp(t->dtype, c->dtype) == 0 && strcmp(t->variant, c->variant) == 0 &&
+        if (t->op == c->op && t->pass == c->pass && t->types == c->types && t->variant == c->variant &&
             strcmp(t->runtime, "torch-eager") == 0)
             return t;
     }
@@ -120,7 +120,7 @@ static void the_table_decides_the_type(void **state)
     cm__call                c = convolution(64, 56), half = c;
     const cm__kernel_table *t = table_of(d, &c);
     (void)state;
-    memcpy(half.dtype, "fp16", 5);
+    half.types = CM__ALL(CM_FP16);
     assert_true(cm__trend(t, &half, &limits) == cm__trend(t, &c, &limits));
     cm_device_free(d);
 }
