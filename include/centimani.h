@@ -254,10 +254,17 @@ cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *
    weights and no master weights (NeMo's distributed_fused_adam with dtype: bf16). */
 typedef enum cm_moments { CM_MOMENTS_FP32, CM_MOMENTS_BF16, CM_MOMENTS_WEIGHTS } cm_moments;
 
-/* Releases of the software that runs a step. Zero: the newest that are known. */
+/* Components on whose release kernel times depend, and releases of them: 256 * major + minor; 0: not stated. */
+typedef enum cm_component { CM_COMPONENT_TORCH, CM_COMPONENT_CUDNN, CM_COMPONENT_CUDA, CM_COMPONENTS } cm_component;
+typedef struct cm_versions {
+    uint16_t of[CM_COMPONENTS];
+} cm_versions;
+
+/* Releases of the software that runs a step. Zero: the newest that are known. cm_software_parse() sets them. */
 typedef struct cm_software {
-    bool     given;
-    uint32_t lacks; /* features that these releases do not have yet, as bits; cm_software_parse() sets them */
+    bool        given;
+    uint32_t    lacks;    /* features that these releases do not have yet, as bits */
+    cm_versions versions; /* whose kernel times are used if there are any */
 } cm_software;
 
 /* Read "torch=2.5,peft=0.12", or a year, which means what was released by the end of its September. Components that are
@@ -671,6 +678,8 @@ int32_t               cm_device_assumptions(const cm_device *device); /* 0 for e
 const cm_assumption  *cm_device_assumption(const cm_device *device, int32_t index);
 const cm_source      *cm_device_source(const cm_device *device, const char *key); /* NULL: none */
 const char           *cm_device_profile(cm_device *device); /* JSON, base profiles merged in; NULL: out of memory */
+/* The kernel tables that serve the device, by runtime and release: "690 of torch-eager with torch 2.11"; NULL: none. */
+const char           *cm_device_measured_with(cm_device *device);
 
 typedef struct cm_cluster_info {
     const char *id, *name, *device, *host_name; /* device: an id for cm_device_load(); host_name NULL: unknown */
@@ -717,6 +726,7 @@ typedef struct cm_profile_summary {
     char    id[64];
     bool    cluster, abstract; /* neither: a device */
     int32_t numbers, sources;
+    char    measured_with[CM_PROFILE_WARNING_SIZE]; /* as cm_device_measured_with(); empty: no kernel tables */
     int32_t n_warnings; /* numbers of a device that no built-in device comes near, at most CM_PROFILE_WARNINGS */
     char    warnings[CM_PROFILE_WARNINGS][CM_PROFILE_WARNING_SIZE];
 } cm_profile_summary;

@@ -9,14 +9,14 @@ import sys
 import tempfile
 
 ROOT = sys.argv[1]
-CALLS = os.path.join(ROOT, "src/device/calls.def")
+CALLS, TRENDS = os.path.join(ROOT, "src/device/calls.def"), os.path.join(ROOT, "data/trends.json")
 LARGE = [0, 255, 256, 65535, 65536, 2**24 - 1, 2**24, 2**32, 2**40, 2**56, 2**63 - 1]
 TIMES = [1e-9, 6.4e-7, 9.999e-7, 9.9999e-7, 1e-6, 1.234e-6, 9.999e-6, 1e-5, 1.2345e-5, 0.9999, 2.535, 2.536, 1e5]
 
 
 def embed(paths, folder):
     out = os.path.join(folder, "out.c")
-    run = subprocess.run([sys.executable, os.path.join(ROOT, "tools/embed.py"), "kernels", out, CALLS] + paths,
+    run = subprocess.run([sys.executable, os.path.join(ROOT, "tools/embed.py"), "kernels", out, CALLS, TRENDS] + paths,
                          capture_output=True, text=True)
     if run.returncode:
         return None, run.stderr
@@ -24,7 +24,7 @@ def embed(paths, folder):
         return file.read(), ""
 
 
-MEMBERS = re.compile(r", (?P<n_rows>\d+), \d+, (?P<sorted>[01]), (?P<row_bytes>\d+), \{(?P<widths>[\d, ]+)\}, (?P<sizes>\w+), (?P<shapes>\w+), "
+MEMBERS = re.compile(r", (?P<n_rows>\d+), \d+, \{\{[\d, ]+\}\}, (?P<sorted>[01]), [01], (?P<row_bytes>\d+), \{(?P<widths>[\d, ]+)\}, (?P<sizes>\w+), (?P<shapes>\w+), "
                      r"(?P<time_s>\w+), (?P<times>\w+), (?P<launches>\w+), (?P<many>\w+)\},$", re.M)
 
 
@@ -68,7 +68,7 @@ def table(rows, op="gemm"):
 def profile(folder, tables):
     path = os.path.join(folder, "in.json")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"base": "a-device", "kernels": tables}, file)
+        json.dump({"base": "a-device", "kernels": tables, "sources": {"test": {"software": {"torch": "2.11"}}}}, file)
     return [path]
 
 

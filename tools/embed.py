@@ -15,7 +15,7 @@ usage: embed.py models OUT.c models.tsv FILE.net...      the table of models, ea
        embed.py web OUT.c FILE...                        files of the web pages, index.html as one document; chart.min.js becomes chart.js
        embed.py program OUT.S PROGRAM                    a program, to be embedded into the static one
        embed.py cuda OUT.c FILE.cu...                    sources that are compiled at run time
-       embed.py kernels OUT.c calls.def FILE.json...     kernel tables as arrays of numbers, by their base device
+       embed.py kernels OUT.c calls.def trends.json FILE.json...   kernel tables as arrays of numbers, by their base device
 """
 import base64
 import hashlib
@@ -250,13 +250,23 @@ def types(text):
     return "CM__TYPES({})".format(", ".join(("CM__" if t == "tf32" else "CM_") + t.upper() for t in (first, others, result or first)))
 
 
+COMPONENTS = ["torch", "cudnn", "cuda"]  # of cm_component
+
+
+def versions_of(software):
+    """The initializer of cm_versions for {"torch": "2.11"}."""
+    parts = {name: [int(part) for part in version.split(".")] for name, version in software.items()}
+    return "{{" + ", ".join(str(256 * parts[name][0] + parts[name][1]) if name in parts else "0" for name in COMPONENTS) + "}}"
+
+
 def write_table(out, label, table, number, calls, shared):
     """Write one table's arrays; return the initializer of its row."""
     rows, texts = table["rows"], [table.get(key, "") for key in ("runtime", "kind", "source", "date")]
     sizes = sizes_of(rows)
     members = [*map(c_string, texts), list(calls).index(table["op"]), PASSES.index(table["pass"]),
                variant(table.get("variant", "")), types(table["dtype"]), len(rows), number,
-               int(sizes == sorted(sizes)), write_sizes(out, label, sizes, shared.get(table["op"])),
+               versions_of(table["software"]), int(sizes == sorted(sizes)), int(table["trended"]),
+               write_sizes(out, label, sizes, shared.get(table["op"])),
                write_times(out, label, rows), write_launches(out, label, rows)]
     return f"    {{{', '.join(map(str, members))}}},\n"
 
@@ -271,12 +281,24 @@ def write_device_tables(out, device, tables, numbers, calls):
     out.write(f"static const cm__kernel_table tables_{device}[] = {{\n{''.join(rows)}}};\n")
 
 
-def embed_kernels(out_path, calls_path, paths):
+def tables_of(path, trends):
+    """The device and the tables of a file. A table's release is that of its source; trends belong to the tables that
+    they were fitted to."""
+    with open(path, encoding="utf-8") as file:
+        tree = json.load(file)
+    tables = [table for table in tree["kernels"] if table["rows"]]
+    for table in tables:
+        table["software"] = tree["sources"][table["source"].split(";")[0]]["software"]
+        table["trended"] = trends["fitted_to"] == {"device": tree["base"], "runtime": table["runtime"], "software": table["software"]}
+    return tree["base"], tables
+
+
+def embed_kernels(out_path, calls_path, trends_path, paths):
     calls, devices = call_sizes(calls_path), {}
-    for path in paths:
-        with open(path, encoding="utf-8") as file:
-            tree = json.load(file)
-        devices.setdefault(tree["base"], []).extend(table for table in tree["kernels"] if table["rows"])
+    with open(trends_path, encoding="utf-8") as file:
+        trends = json.load(file)
+    for device, tables in (tables_of(path, trends) for path in paths):
+        devices.setdefault(device, []).extend(tables)
     for table in itertools.chain(*devices.values()):
         check_rows(table, len(calls[table["op"]]))
     with open(out_path, "w", encoding="utf-8") as out:
@@ -426,13 +448,13 @@ def releases(path, features):
             if line.startswith("#"):
                 continue
             row = dict(zip(["component", "version", "date", "feature", "source"], line.rstrip("\n").split("\t")))
-            if len(row) != 5 or row["feature"] not in ids or not re.fullmatch(r"20\d\d-[01]\d", row["date"]):
-                sys.exit(f"{path}:{number}: expected component, version, date (2024-07), a feature of {features}, source")
+            if len(row) != 5 or row["feature"] not in {*ids, "-"} or not re.fullmatch(r"20\d\d-[01]\d", row["date"]):
+                sys.exit(f"{path}:{number}: expected component, version, date (2024-07), a feature of {features} or -, source")
             rows.append(row)
-    if sorted(ids) != sorted(row["feature"] for row in rows):
+    if sorted(ids) != sorted(row["feature"] for row in rows if row["feature"] != "-"):
         sys.exit(f"{path}: one row for each feature of {features}")
     return "".join(f"    {{{c_string(r['component'])}, {c_string(r['version'])}, {c_string(r['date'])}, "
-                   f"CM__FEATURE_{ids[r['feature']]}}},\n" for r in sorted(rows, key=version_key)), len(rows)
+                   f"{'CM__FEATURE_' + ids[r['feature']] if r['feature'] in ids else 'CM__FEATURES'}}},\n" for r in sorted(rows, key=version_key)), len(rows)
 
 
 def embed_releases(out_path, features, path):
@@ -586,7 +608,7 @@ def main():
                 "web": lambda out, *rest: embed_web(out, rest),
                 "program": lambda out, *rest: embed_program(out, rest[0]),
                 "cuda": lambda out, *rest: embed_cuda(out, rest),
-                "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1:])}
+                "kernels": lambda out, *rest: embed_kernels(out, rest[0], rest[1], rest[2:])}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])

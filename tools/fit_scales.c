@@ -241,7 +241,7 @@ static int fit_op(cm__ctx *ctx, const cm_device *device, int op, int rounds, int
     fit         f = {.op = op, .n = cm__n_features_unpadded(op), .every = 1};
     cm__scales  stored = *cm__scales_of(op), s = defaults(&f);
     cm__library l;
-    cm__library_open(ctx, &l, device->built_in_kernels, device, CM_RUNTIME_TORCH_EAGER, false, NULL);
+    cm__library_open(ctx, &l, device->built_in_kernels, device, CM_RUNTIME_TORCH_EAGER, (cm_versions){{0}}, false, NULL);
     for (int k = 0; k < CM__KINDS; k++) take(&f, &l, k, &stored);
     f.residual = calloc((size_t)f.n_rows + 1, sizeof *f.residual);
     f.variance = calloc((size_t)f.n_rows + 1, sizeof *f.variance);

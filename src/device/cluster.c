@@ -116,6 +116,9 @@ cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_dia
                                     .sources = (int32_t)json_object_size(json_object_get(p.tree, "sources"))};
     strncpy(summary->id, cm__text_at(p.tree, "id"), sizeof summary->id - 1);
     cm__profile_numbers(p.tree, NULL, count, &summary->numbers);
+    const json_t *sources = json_object_get(p.tree, "sources");
+    const char   *with = cm__kernels_text(ctx, cm__kernels_of(ctx, json_object_get(p.tree, "kernels"), sources, &origin));
+    if (with) strncpy(summary->measured_with, with, sizeof summary->measured_with - 1);
     if (kind == CM__PROFILE_DEVICE && !summary->abstract)
         summary->n_warnings = cm__device_doubts(ctx, cm__device_read(ctx, &p), summary->warnings);
     cm__ctx_free(ctx);

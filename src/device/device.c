@@ -252,6 +252,12 @@ static char *built_in_profile(const char *id)
     return text;
 }
 
+const char *cm_device_measured_with(cm_device *device)
+{
+    if (setjmp(device->ctx->trap)) return NULL;
+    return cm__kernels_text(device->ctx, device->kernels.count ? device->kernels : device->built_in_kernels);
+}
+
 const char *cm_device_profile(cm_device *device)
 {
     if (!device->profile)

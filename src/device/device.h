@@ -13,6 +13,7 @@ typedef struct cm__host_cost {
     const char *runtime, *what;
     cm_number   time_s;
     const char *host; /* on which it was timed, a row of data/hosts.tsv; NULL: the device's own, or not stated */
+    cm_versions software; /* with which it was timed */
 } cm__host_cost;
 
 /* Device memory that a runtime reserves, independent of the model. */
@@ -127,6 +128,9 @@ const cm_device *cm__device_beside(cm__ctx *ctx, const cm_device *device, const 
 /* cm_device_use_host() if a host launches the device's kernels: devices that run whole graphs have hosts of their own.
    file NULL: nothing is done. */
 cm_status        cm__device_use_launcher(cm_device *device, const char *file, cm_diag *diag);
+
+/* The device, with host times of several releases ordered by how well they suit a question: callers take the first. */
+const cm_device *cm__device_of_release(cm__ctx *ctx, const cm_device *device, cm_versions asked);
 
 /* A device whose profile is not a file; cm_device_free() frees it. */
 cm_status cm__device_parse(const char *text, size_t size, cm_device **device, cm_diag *diag);

@@ -228,7 +228,8 @@ static void read_host(cm_device *d, const json_t *sources)
     for (int32_t i = 0; i < d->n_host; i++) {
         const json_t *h = json_array_get(array, (size_t)i);
         d->host[i] = (cm__host_cost){cm__text_at(h, "runtime"), cm__text_at(h, "what"),
-                                     cm__number_at(h, "time", sources), cm__text_at(h, "host")};
+                                     cm__number_at(h, "time", sources), cm__text_at(h, "host"),
+                                     cm__versions_at(sources, cm__text_at(json_object_get(h, "time"), "source"))};
     }
 }
 
@@ -245,7 +246,8 @@ static const cm_device *read_base(const cm_device *d, int32_t at)
 /* Tables belong to the profile that contains them: profiles based on it may describe another device. */
 static void read_kernels(cm_device *d)
 {
-    d->kernels = cm__kernels_of(d->ctx, json_object_get(d->tree, "kernels"), &(cm__origin){0});
+    d->kernels = cm__kernels_of(d->ctx, json_object_get(d->tree, "kernels"), json_object_get(d->tree, "sources"),
+                                &(cm__origin){0});
     for (int32_t i = 0; i < d->lineage.count; i++) {
         const cm__ancestor *a = &d->lineage.all[i];
         cm__kernels         built_in = a->built_in ? cm__kernels_built_in(a->id) : (cm__kernels){0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hosted.c - a device beside another host, whose times were measured. */
+/* hosted.c - a device beside another host, whose times were measured, or with host times of another release. */
 #include <string.h>
+#include "base/versions.h"
 #include "device/device.h"
 
 static bool is_among(const cm__host_cost *costs, int32_t count, const cm__host_cost *one)
@@ -51,4 +52,21 @@ cm_status cm_device_use_host(cm_device *d, const char *file, cm_diag *diag)
 cm_status cm__device_use_launcher(cm_device *d, const char *file, cm_diag *diag)
 {
     return file && cm_device_get_info(d)->style == CM_STYLE_KERNELS ? cm_device_use_host(d, file, diag) : CM_OK;
+}
+
+const cm_device *cm__device_of_release(cm__ctx *ctx, const cm_device *d, cm_versions asked)
+{
+    bool several = false;
+    for (int32_t i = 1; d && i < d->n_host; i++)
+        several |= cm__versions_differ(d->host[i].software, d->host[0].software);
+    if (!several) return d;
+    cm_device *ordered = cm__alloc(ctx, sizeof *ordered);
+    *ordered = *d;
+    ordered->host = cm__alloc_array(ctx, (size_t)d->n_host, sizeof *ordered->host);
+    for (int32_t i = 0, at; i < d->n_host; i++) {
+        for (at = i; at > 0 && cm__versions_better(d->host[i].software, ordered->host[at - 1].software, asked); at--)
+            ordered->host[at] = ordered->host[at - 1];
+        ordered->host[at] = d->host[i];
+    }
+    return ordered;
 }

@@ -2,6 +2,7 @@
 /* kernels.c - tables of measured kernel calls, from JSON and built in. */
 #include <string.h>
 #include "base/text.h"
+#include "base/versions.h"
 #include "device/kernels.h"
 #include "device/row_sizes.h"
 #include "device/values.h"
@@ -14,7 +15,7 @@
 typedef struct reading {
     cm__ctx          *ctx;
     const cm__origin *origin;
-    const json_t     *table;
+    const json_t     *table, *sources;
     cm__step          path;
     int               op, n_sizes;
 } reading;
@@ -112,18 +113,20 @@ static void read_table(reading *r, cm__kernel_table *t)
                             .kind = cm__text_at(r->table, "kind"),
                             .source = cm__text_at(r->table, "source"),
                             .date = cm__text_at(r->table, "date"),
+                            .software = cm__versions_at(r->sources, cm__text_at(r->table, "source")),
                             .op = (int16_t)r->op,
                             .pass = (int16_t)cm__pass_find(cm__text_at(r->table, "pass"))};
     read_rows(r, t);
 }
 
-cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *origin)
+cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const json_t *sources, const cm__origin *origin)
 {
     size_t            count = json_array_size(array);
     cm__kernel_table *tables = cm__alloc_array(ctx, count, sizeof *tables);
     cm__step          kernels = {NULL, "kernels", 0};
     for (size_t i = 0; i < count; i++) {
-        reading r = {.ctx = ctx, .origin = origin, .table = json_array_get(array, i), .path = {&kernels, NULL, i}};
+        reading r = {.ctx = ctx, .origin = origin, .table = json_array_get(array, i), .sources = sources,
+                     .path = {&kernels, NULL, i}};
         read_table(&r, &tables[i]);
     }
     return (cm__kernels){tables, (int32_t)count};
@@ -142,4 +145,24 @@ cm__kernels cm__kernels_built_in(const char *device)
         if (strcmp(cm__all_embedded_kernels[i].device, device) == 0)
             return (cm__kernels){cm__all_embedded_kernels[i].tables, cm__all_embedded_kernels[i].count};
     return (cm__kernels){0};
+}
+
+static bool measured_alike(const cm__kernel_table *a, const cm__kernel_table *b)
+{
+    return cm__same_text(a->runtime, b->runtime) && memcmp(&a->software, &b->software, sizeof a->software) == 0;
+}
+
+const char *cm__kernels_text(cm__ctx *ctx, cm__kernels k)
+{
+    const char *text = NULL;
+    for (int32_t i = 0; i < k.count; i++) {
+        int32_t first = 0, alike = 0;
+        while (!measured_alike(&k.tables[first], &k.tables[i])) first++;
+        if (first < i) continue;
+        for (int32_t other = i; other < k.count; other++) alike += measured_alike(&k.tables[other], &k.tables[i]);
+        const char *with = cm__versions_text(ctx, k.tables[i].software);
+        text = cm__format(ctx, "%s%s%d of %s%s%s", text ? text : "", text ? "; " : "", (int)alike, k.tables[i].runtime,
+                          with ? " with " : ", software not stated", with ? with : "");
+    }
+    return text;
 }

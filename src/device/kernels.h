@@ -15,7 +15,9 @@ typedef struct cm__kernel_table {
     cm__types      types;
     int32_t        n_rows;
     int32_t        built_in; /* number of a built-in table, from 1; 0: the table is read from a profile */
+    cm_versions    software; /* that it was measured with */
     bool           sorted; /* by sizes */
+    bool           trended; /* data/trends.json was fitted to it */
     uint8_t        row_bytes, widths[CM__CALL_SIZES]; /* bytes of the sizes of a row, and of each of them */
     const uint8_t  *sizes;         /* of all rows, or of all shapes that tables share; row_sizes.h reads them */
     const uint16_t *shapes;        /* the shape of each row; NULL: the sizes are those of the rows */
@@ -56,7 +58,10 @@ extern const int32_t              cm__n_embedded_kernels;
 
 cm__kernels cm__kernels_built_in(const char *device);
 
-/* Read the tables of a profile; an invalid one fails with its location. */
-cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const cm__origin *origin);
+/* How many tables there are of each runtime, and the software that they were measured with; NULL: none. */
+const char *cm__kernels_text(cm__ctx *ctx, cm__kernels kernels);
+
+/* Read the tables of a profile; an invalid one fails with its location. sources: of the profile. */
+cm__kernels cm__kernels_of(cm__ctx *ctx, const json_t *array, const json_t *sources, const cm__origin *origin);
 
 #endif

@@ -161,7 +161,7 @@ static void check_reference(const checked *c)
 static void check_device(const checked *c)
 {
     check_reference(c);
-    cm__kernels_of(c->ctx, json_object_get(c->tree, "kernels"), c->origin);
+    cm__kernels_of(c->ctx, json_object_get(c->tree, "kernels"), json_object_get(c->tree, "sources"), c->origin);
     bool abstract = json_is_true(json_object_get(c->tree, "abstract"));
     if (!abstract) check_complete(c), check_timed(c);
     if (!abstract || json_object_get(c->tree, "memory")) check_placement(c);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/versions.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
@@ -94,6 +95,17 @@ cm__collectives cm__collectives_of(cm__ctx *ctx, const json_t *array, const json
                                         .bw_bytes_s = cm__number_at(c, "bandwidth", sources)};
     }
     return list;
+}
+
+cm_versions cm__versions_at(const json_t *sources, const char *source)
+{
+    const json_t *software = json_object_get(json_object_get(sources, source), "software");
+    cm_versions   v = {{0}};
+    for (int i = 0; i < CM_COMPONENTS; i++) {
+        const char *text = cm__text_at(software, cm__component_names[i]);
+        if (text) v.of[i] = cm__version_of(text);
+    }
+    return v;
 }
 
 cm__sources cm__sources_of(cm__ctx *ctx, const json_t *sources)

@@ -28,6 +28,8 @@ cm_number       cm__number_at(const json_t *object, const char *key, const json_
 cm_link         cm__link_of(const json_t *link, const json_t *sources);
 cm__links       cm__links_of(cm__ctx *ctx, const json_t *array, const json_t *sources);
 cm__collectives cm__collectives_of(cm__ctx *ctx, const json_t *array, const json_t *sources);
+/* The software with which a source measured; zero: it does not say. */
+cm_versions     cm__versions_at(const json_t *sources, const char *source);
 cm__sources     cm__sources_of(cm__ctx *ctx, const json_t *sources);
 const cm_source *cm__source_find(const cm__sources *sources, const char *key);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/text.h"
+#include "base/versions.h"
 
 _Static_assert(CM__FEATURES <= 32, "a bit of cm_software.lacks for each feature");
 
@@ -15,9 +16,15 @@ cm_software cm__software_of_year(int32_t year)
 {
     cm_software s = {.given = year != 0};
     char        end[16];
+    if (s.given) s.versions.of[CM_COMPONENT_TORCH] = cm__version(1, 0); /* before all rows */
     snprintf(end, sizeof end, "%d-10", (int)year);
-    for (int32_t i = 0; s.given && i < cm__n_releases; i++)
-        if (strcmp(cm__releases[i].date, end) >= 0) s.lacks |= 1u << cm__releases[i].feature;
+    for (int32_t i = 0; s.given && i < cm__n_releases; i++) {
+        const cm__release *r = &cm__releases[i];
+        bool               later = strcmp(r->date, end) >= 0;
+        if (later && r->feature < CM__FEATURES) s.lacks |= 1u << r->feature;
+        if (!later && strcmp(r->component, cm__component_names[CM_COMPONENT_TORCH]) == 0)
+            s.versions.of[CM_COMPONENT_TORCH] = cm__version_of(r->version); /* of rows in the order of their versions */
+    }
     return s;
 }
 
@@ -76,8 +83,10 @@ static cm_status take_component(cm_software *s, const char *text, size_t length,
         const cm__release *r = &cm__releases[i];
         if (strcmp(r->component, name) != 0) continue;
         known = true;
-        if (is_older(version, r->version)) s->lacks |= 1u << r->feature;
+        if (r->feature < CM__FEATURES && is_older(version, r->version)) s->lacks |= 1u << r->feature;
     }
+    cm_component component = cm__component_find(name);
+    if (component < CM_COMPONENTS) s->versions.of[component] = cm__version_of(equals + 1);
     return known ? CM_OK : unknown_component(name, diag);
 }
 

@@ -14,7 +14,7 @@ typedef enum cm__feature {
 
 typedef struct cm__release {
     const char *component, *version, *date; /* date: year-month */
-    cm__feature feature;
+    cm__feature feature; /* CM__FEATURES: none that the model knows */
 } cm__release;
 
 extern const cm__release cm__releases[]; /* made of data/releases.tsv */

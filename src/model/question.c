@@ -130,6 +130,19 @@ static void warn_of_options(cm_step *s, const char *model, const cm_step_options
     if (text) cm__warn(s->loaded[1], "%s", text);
 }
 
+/* Warns of kernel times of another release than the one that the user names, or than that of the device's newest tables. */
+static void warn_of_release(cm_step *s, const cm_step_options *asked)
+{
+    if (!asked || !s->loaded[1] || cm__execution_applies(s->device, s->options.runtime)) return;
+    if (!asked->train.software.given && !s->device->kernels.count) return;
+    cm__timer *timer = cm__timer_new(s->ctx, s->device, cm__reference_of(s->ctx, s->device), s->options.runtime, NULL);
+    cm__timer_asks(timer, asked->train.software.versions);
+    const char *of = cm__timer_other_release(timer);
+    if (of)
+        cm__warn(s->loaded[1], "not all kernel times are of the release that is asked for: some are of %s, and the interval "
+                 "is wider where these were measured on the device", of);
+}
+
 /* Builds the graphs that are not in `shared`. asked: the options before they were settled; NULL: they are checked. */
 static cm_status make_step(const char *model, const cm__shared_step *shared, const cm_device *device,
                            const cm_step_options *options, const cm_step_options *asked, cm_step **step, cm_diag *diag)
@@ -150,6 +163,7 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
         s->shared.graph = s->loaded[1];
     }
     warn_of_options(s, model, asked);
+    warn_of_release(s, asked);
     s->divides = cm__divides_batches(device, options->runtime);
     check_operators(s);
     check_plan(s);

@@ -47,12 +47,13 @@ static bool has_releases(const question *q)
     return not_native(q) || (cm__value_or(e->older_software, 1) != 1 && !e->interval_s.known);
 }
 static bool release_counts(const question *q) { return not_native(q) || cm__is_causal(q->forward); }
-/* Releases differ in attention, in what recomputation repeats, and in how they join gradients of cut tensors. */
+/* Releases differ in attention, in what recomputation repeats, in how they join gradients of cut tensors, and in the
+   kernel times of a profile that has some. */
 static bool year_counts(const question *q)
 {
     bool cuts = false;
     for (int32_t i = 0; i < q->forward->n_nodes; i++) cuts |= q->forward->nodes[i].op == CM_OP_UNPACK;
-    return !by_pytorch(q) || attends(q) || cuts || q->o->train.recompute || q->o->plan.recompute;
+    return !by_pytorch(q) || attends(q) || cuts || q->o->train.recompute || q->o->plan.recompute || q->device->kernels.count;
 }
 
 static bool casts_shards(const question *q)

@@ -94,6 +94,7 @@ typedef struct cm__devices_report {
     cm__cluster_row    *clusters;
     int32_t             n_devices, n_clusters;
     const char         *profile;  /* JSON; NULL: nothing is shown */
+    const char         *measured_with; /* its kernel tables; NULL: none */
     bool                of_cluster;
     cm_profile_summary  checked;
 } cm__devices_report;

@@ -20,6 +20,14 @@ def rounded(seconds):
     return float(f"{seconds:.4g}")
 
 
+def software():
+    """Releases that kernel times depend on: a profile has tables of one release."""
+    cudnn = torch.backends.cudnn.version() if torch.cuda.is_available() else None
+    found = {"torch": torch.__version__, "cuda": torch.version.cuda if cudnn else None,
+             "cudnn": cudnn and (f"{cudnn // 10000}.{cudnn // 100 % 100}" if cudnn >= 90000 else f"{cudnn // 1000}.{cudnn // 100 % 10}")}
+    return {name: ".".join(text.split(".")[:2]) for name, text in found.items() if text}
+
+
 def identity(backend, base):
     """The identity of the profile. Timings alone do not define a device: they extend a base, or the profile is
     abstract."""
@@ -37,7 +45,7 @@ class Profile:
         versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
         self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
         title = f"Centimani benchmark of PyTorch calls on {backend.title()}; {COLD if cold else WARM}; {versions}"
-        self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat()}}
+        self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat(), "software": software()}}
         self.cold = cold
         self.tables, self.host = {}, []
 
@@ -72,6 +80,9 @@ class Profile:
             if old.get("kernels") and (COLD in old["sources"][SOURCE]["title"]) != self.cold:
                 with_warm = "with" if self.cold else "without"
                 raise BadCase(f"{self.path} was measured {with_warm} --warm; continue it {with_warm} --warm")
+            measured = old["sources"][SOURCE].get("software") if old.get("kernels") else None
+            if measured and measured != self.sources[SOURCE]["software"]:
+                raise BadCase(f"{self.path} was measured with {measured}, here is {self.sources[SOURCE]['software']}; choose another -o")
             for table in old.get("kernels", []):
                 width = len(CALLS[table["op"]].dims)
                 for row in table["rows"]:

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
+#include "base/versions.h"
 #include "graph/runtimes.h"
 #include "model/inductor/fusing.h"
 #include "model/step/loading.h"
@@ -38,9 +39,9 @@ static cm__hosting probed(const cm__host_cost *probe, cm_runtime runtime)
     return (cm__hosting){slower, compiled ? cm__time_factors.compiled_host_error : cm__time_factors.probed_host_error};
 }
 
-/* Entries of one runtime were timed on one host. torch.compile and Megatron-LM are mostly eager PyTorch. */
+/* Entries of one runtime and release were timed on one host. torch.compile and Megatron-LM are mostly eager PyTorch. */
 cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
-                           const char *id)
+                           const char *id, cm_versions asked)
 {
     cm_runtime           built_on = cm__runtime_of(runtime)->host;
     const cm__host_cost *probe = find(device, CM_RUNTIME_TORCH_EAGER, "probe");
@@ -50,7 +51,7 @@ cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_devic
     const cm__host_cost *h = own ? own : find(reference, built_on, "step");
     double slower = h && h->host ? cm__host_of(ctx, NULL, h->host).boost_hz / cm__host_of(ctx, device, id).boost_hz : 1;
     if (isnan(slower)) slower = 1;
-    bool measured = own && slower == 1 && !cm__is_megatron(runtime);
+    bool measured = own && slower == 1 && !cm__is_megatron(runtime) && !cm__versions_differ(own->software, asked);
     double near = cm__compiles(runtime) ? cm__time_factors.compiled_host_error : cm__time_factors.host_error;
     return (cm__hosting){slower, measured ? near : cm__time_factors.unmeasured_host_error};
 }

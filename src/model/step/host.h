@@ -39,8 +39,8 @@ typedef struct cm__hosting {
     double error;  /* log error of host times */
 } cm__hosting;
 
-/* `id`: the host that the user names; NULL: the usual host of the device. */
+/* `id`: the host that the user names; NULL: the usual host of the device. asked: the releases of the question. */
 cm__hosting cm__hosting_of(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
-                           const char *id);
+                           const char *id, cm_versions asked);
 
 #endif

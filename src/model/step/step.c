@@ -164,7 +164,9 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     cm__dispatch    *calls =
         same ? common->calls : cm__dispatch_shard(ctx, graph, layout_on(device, o->layout), runtime, &o->plan, math);
     double           gain = cm__sparsity_gain(device, &o->sparsity);
-    cm__hosting    hosting = cm__hosting_of(ctx, device, reference, runtime, o->loading.host);
+    cm_versions      asked = graph->asked.software.versions;
+    const cm_device *host = cm__device_of_release(ctx, device, asked);
+    cm__hosting    hosting = cm__hosting_of(ctx, host, reference, runtime, o->loading.host, asked);
     /* not the time of FSDP's modules, which public runs with and without such a thread show alike (data/factors.tsv) */
     double         busy = graph->asked.busy_thread ? cm__time_factors.busy_thread_host : 1;
     double         slower = hosting.slower * busy * scale_of(&device->calibration.host);
@@ -181,24 +183,25 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
         .runtime = runtime,
         .matrix_flop = cm__facts_of(graph).matrix_flop,
-        .host_s = host_time_of(ctx, graph, device, reference, o->runtime, calls, common) * slower,
+        .host_s = host_time_of(ctx, graph, host, reference, o->runtime, calls, common) * slower,
         .host_launch_s = launches_more(runtime) && !graphs
-                             ? cm__host_number(device, reference, CM_RUNTIME_TORCH_EAGER, "launch") * slower
+                             ? cm__host_number(host, reference, CM_RUNTIME_TORCH_EAGER, "launch") * slower
                              : 0,
         .host_error = hosting.error,
-        .host_update_s = graphs ? 0 : cm__host_update(device, reference, runtime, graph) * slower,
-        .host_exchange_s = cm__host_number(device, reference, runtime, "exchange") * hosting.slower,
+        .host_update_s = graphs ? 0 : cm__host_update(host, reference, runtime, graph) * slower,
+        .host_exchange_s = cm__host_number(host, reference, runtime, "exchange") * hosting.slower,
         .host_unit_s = cm__exchanges_by_torch(runtime)
                            ? cm__time_factors.fsdp_unit_host * hosting.slower : 0,
         .host_route_s = cm__is_megatron_core(runtime, graph->asked.software) ? cm__time_factors.expert_wait * hosting.slower
                                                                        : 0,
-        .host_batch_s = cm__host_number(device, reference, runtime, "batch") * hosting.slower,
-        .host_collective_s = cm__host_number(device, reference, runtime, "collective") * hosting.slower,
-        .gap_s = gap_of(device, reference, runtime, graphs),
+        .host_batch_s = cm__host_number(host, reference, runtime, "batch") * hosting.slower,
+        .host_collective_s = cm__host_number(host, reference, runtime, "collective") * hosting.slower,
+        .gap_s = gap_of(host, reference, runtime, graphs),
         .peak_flop_s = cm__precision_peak(&limits, cm_graph_precision(graph), false),
         .stretches = cm__alloc_unset(ctx, (size_t)calls->n_calls + 1, sizeof *m.stretches),
         .layering = same ? common->layering : NULL,
     };
+    cm__timer_asks(m.timer, asked);
     cm__timer_trains(m.timer, calls->trains);
     cm__timer_updates(m.timer, m.updated);
     return m;
@@ -214,6 +217,7 @@ cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *m, con
     model.power = power_of(changed, reference);
     model.peak_flop_s = cm__precision_peak(&model.limits, cm_graph_precision(m->graph), false);
     model.timer = cm__timer_new(ctx, changed, reference, m->runtime, common ? common->memo : NULL);
+    cm__timer_asks(model.timer, m->graph->asked.software.versions);
     cm__timer_trains(model.timer, m->calls->trains);
     cm__timer_updates(model.timer, m->updated);
     return model;

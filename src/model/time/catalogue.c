@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include "base/text.h"
+#include "base/versions.h"
 #include "graph/runtimes.h"
 
 /* ---- families ---------------------------------------------------------------------------------------------------- */
@@ -33,12 +34,20 @@ static int family_for(const cm__kernel_table *t, const char *runtime)
     return cm__same_text(t->runtime, runtime) ? t->op * CM__KINDS + cm__kind_of(t->op, t->variant, t->types) : -1;
 }
 
-/* Finds the family of each table, and counts the tables of each family. */
-static void count_tables(cm__kernels kernels, const char *runtime, int16_t *places, int32_t count[PLACES])
+/* Finds the family of each table, and counts the tables of each family: those of its best release. */
+static void count_tables(const cm__catalogue *c, const char *runtime, int16_t *places, int32_t count[PLACES])
 {
-    for (int32_t i = 0; i < kernels.count; i++) {
-        places[i] = (int16_t)family_for(&kernels.tables[i], runtime);
-        if (places[i] >= 0) count[places[i]]++;
+    const cm__kernel_table *all = c->kernels.tables, *best[PLACES] = {NULL};
+    for (int32_t i = 0; i < c->kernels.count; i++) {
+        int place = places[i] = (int16_t)family_for(&all[i], runtime);
+        if (place >= 0 && (!best[place] || cm__versions_better(all[i].software, best[place]->software, c->asked)))
+            best[place] = &all[i];
+    }
+    for (int32_t i = 0; i < c->kernels.count; i++) {
+        int place = places[i];
+        if (place < 0) continue;
+        if (cm__versions_differ(best[place]->software, all[i].software)) places[i] = -1;
+        else count[place]++;
     }
 }
 
@@ -60,7 +69,7 @@ static void fill(cm__ctx *ctx, cm__catalogue *c)
     cm__kernels kernels = c->kernels;
     c->tables = cm__alloc_unset(ctx, (size_t)kernels.count, sizeof *c->tables);
     int16_t *places = cm__alloc_unset(ctx, 2 * (size_t)kernels.count, sizeof *places); /* per runtime and kernel */
-    for (int r = 0; r < runtimes; r++) count_tables(kernels, names[r], places + r * kernels.count, count);
+    for (int r = 0; r < runtimes; r++) count_tables(c, names[r], places + r * kernels.count, count);
     for (int place = 0; place < PLACES; place++) {
         (&c->families[0][0] + place)->first = c->count;
         c->count += count[place];
@@ -68,11 +77,12 @@ static void fill(cm__ctx *ctx, cm__catalogue *c)
     for (int r = 0; r < runtimes; r++) take_tables(c, kernels, places + r * kernels.count);
 }
 
-static cm__catalogue *make(cm__ctx *ctx, cm__kernels kernels, cm_runtime runtime)
+static cm__catalogue *make(cm__ctx *ctx, cm__kernels kernels, cm_runtime runtime, cm_versions asked)
 {
     cm__catalogue *c = cm__alloc(ctx, sizeof *c);
     c->kernels = kernels;
     c->runtime = runtime;
+    c->asked = asked;
     if (kernels.count) fill(ctx, c);
     return c;
 }
@@ -105,25 +115,27 @@ cm__catalogues *cm__catalogues_new(cm__ctx *ctx)
 }
 
 /* NULL: it is not kept, and there is no memory to make it. */
-static const cm__catalogue *find(cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime)
+static const cm__catalogue *find(cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime, cm_versions asked)
 {
     if (setjmp(kept->ctx->trap)) return NULL;
     cm__catalogue *c = kept->first;
-    while (c && (c->kernels.tables != kernels.tables || c->kernels.count != kernels.count || c->runtime != runtime))
+    while (c && (c->kernels.tables != kernels.tables || c->kernels.count != kernels.count || c->runtime != runtime ||
+                 memcmp(&c->asked, &asked, sizeof asked) != 0))
         c = c->next;
     if (c) return c;
-    c = make(kept->ctx, kernels, runtime);
+    c = make(kept->ctx, kernels, runtime, asked);
     c->next = kept->first;
     return kept->first = c;
 }
 
-const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime)
+const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime,
+                                      cm_versions asked)
 {
     const cm__catalogue *found = NULL;
     if (kept) {
         pthread_mutex_lock(&kept->lock);
-        found = find(kept, kernels, runtime);
+        found = find(kept, kernels, runtime, asked);
         pthread_mutex_unlock(&kept->lock);
     }
-    return found ? found : make(ctx, kernels, runtime);
+    return found ? found : make(ctx, kernels, runtime, asked);
 }

@@ -22,6 +22,7 @@ typedef struct cm__catalogue {
     struct cm__catalogue    *next;
     cm__kernels              kernels; /* that it was made of */
     cm_runtime               runtime;
+    cm_versions              asked;
     const cm__kernel_table **tables;  /* sorted by family, those of a family in their order */
     int32_t                  count;
     cm__members              families[CM__CALLS][CM__KINDS];
@@ -32,9 +33,11 @@ typedef struct cm__catalogues cm__catalogues;
 
 cm__catalogues *cm__catalogues_new(cm__ctx *ctx); /* lives as long as the context */
 
-/* The tables of a runtime, followed by those of eager PyTorch for runtimes that run its kernels, too. kept: NULL for
-   none; then the catalogue belongs to the context. The tables must outlive it. */
-const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime);
+/* The tables of a runtime, followed by those of eager PyTorch for runtimes that run its kernels, too. A family has the
+   tables of one release: the one that is asked for, otherwise the newest. kept: NULL for none; then the catalogue
+   belongs to the context. The tables must outlive it. */
+const cm__catalogue *cm__catalogue_of(cm__ctx *ctx, cm__catalogues *kept, cm__kernels kernels, cm_runtime runtime,
+                                      cm_versions asked);
 
 /* The kind of a call or table of this operator. */
 int cm__kind_of(int op, cm__variant variant, cm__types types);

@@ -18,10 +18,10 @@ cm__call cm__without_shape(const cm__call *c)
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
 void cm__library_open(cm__ctx *ctx, cm__library *l, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool reference, cm__memo *memo)
+                      cm_versions asked, bool reference, cm__memo *memo)
 {
     const cm__catalogue *c =
-        cm__catalogue_of(ctx, memo ? cm__memo_catalogues(memo) : NULL, kernels, cm_runtime_base(runtime));
+        cm__catalogue_of(ctx, memo ? cm__memo_catalogues(memo) : NULL, kernels, cm_runtime_base(runtime), asked);
     *l = (cm__library){.ctx = ctx, .limits = cm__limits_of(of), .runtime = runtime, .reference = reference,
                        .catalogue = c, .tables = c->tables, .count = c->count};
 }

@@ -28,9 +28,9 @@ typedef struct cm__library {
 } cm__library;
 
 /* The device must outlive the library. Without tables for compiled PyTorch or Megatron-LM, the eager tables are
-   used. memo: NULL for none. */
+   used. asked: the releases that the question names. memo: NULL for none. */
 void cm__library_open(cm__ctx *ctx, cm__library *library, cm__kernels kernels, const cm_device *of, cm_runtime runtime,
-                      bool reference, cm__memo *memo);
+                      cm_versions asked, bool reference, cm__memo *memo);
 
 /* The shape does not matter to a kernel over contiguous data: returns the same call with one row. */
 cm__call cm__without_shape(const cm__call *call);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/ablation.h"
+#include "base/versions.h"
 #include "graph/runtimes.h"
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
@@ -30,7 +31,9 @@ typedef struct cm__ratio {
 
 struct cm__timer {
     cm__ctx           *ctx;
-    const cm_device   *device;
+    const cm_device   *device, *reference;
+    cm_runtime         runtime;
+    cm_versions        asked;
     cm__limits         limits;
     cm__limits         streaming; /* with the bandwidth that streaming kernels reach here */
     bool               trains, tuned;
@@ -47,12 +50,39 @@ struct cm__timer {
 };
 
 /* Tables have times of the device on which they were measured: the device itself, or its base. */
-static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_device *measured, const cm_device *device,
-                        cm_runtime runtime)
+static void open_tables(cm__timer *t, int at, cm__kernels kernels, const cm_device *measured)
 {
     cm__library *l = &t->libraries[at];
-    cm__library_open(t->ctx, l, kernels, measured ? measured : device, runtime, false, t->memo);
+    cm__library_open(t->ctx, l, kernels, measured ? measured : t->device, t->runtime, t->asked, false, t->memo);
     l->transfers = memcmp(&l->limits, &t->limits, sizeof l->limits) != 0;
+}
+
+static void open_libraries(cm__timer *t)
+{
+    const cm_device *device = t->device, *r = t->reference;
+    open_tables(t, OWN, device->kernels, device->kernels_of);
+    open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of);
+    if (r) cm__library_open(t->ctx, &t->libraries[REFERENCE], r->built_in_kernels, r, t->runtime, t->asked, true, t->memo);
+}
+
+void cm__timer_asks(cm__timer *t, cm_versions versions)
+{
+    static const cm_versions newest = {{0}};
+    if (memcmp(&versions, &newest, sizeof versions) == 0) return;
+    t->asked = versions;
+    open_libraries(t);
+}
+
+/* The newest release among the device's tables. */
+static cm_versions newest_of(const cm__timer *t)
+{
+    cm_versions newest = {{0}};
+    for (int at = OWN; at <= BUILT_IN; at++)
+        for (int32_t i = 0; i < t->libraries[at].count; i++) {
+            cm_versions of = t->libraries[at].tables[i]->software;
+            if (cm__versions_better(of, newest, (cm_versions){{0}})) newest = of;
+        }
+    return newest;
 }
 
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
@@ -62,18 +92,28 @@ cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device 
     t->ctx = ctx;
     t->memo = memo;
     t->device = device;
+    t->reference = reference;
+    t->runtime = runtime;
     t->limits = cm__limits_of(device);
     t->streaming = t->limits;
     t->streaming.memory_bytes_s *= cm__correction_of_streaming(device);
     t->tuned = cm__is_tuned(runtime);
-    open_tables(t, OWN, device->kernels, device->kernels_of, device, runtime);
-    open_tables(t, BUILT_IN, device->built_in_kernels, device->built_in_kernels_of, device, runtime);
-    if (reference)
-        cm__library_open(ctx, &t->libraries[REFERENCE], reference->built_in_kernels, reference, runtime, true, memo);
+    open_libraries(t);
+    t->asked = newest_of(t);
     bool plain = reference && !t->libraries[OWN].count && !t->libraries[BUILT_IN].count;
     bool megatron = cm__is_megatron(runtime);
     if (plain || megatron) t->operator_fits = cm__operator_fits_new(ctx, device, &t->limits, plain, megatron);
     return t;
+}
+
+const char *cm__timer_other_release(const cm__timer *t)
+{
+    for (int at = OWN; at < LIBRARIES; at++)
+        for (int32_t i = 0; i < t->libraries[at].count; i++) {
+            cm_versions of = t->libraries[at].tables[i]->software;
+            if (cm__versions_differ(of, t->asked)) return cm__versions_text(t->ctx, of);
+        }
+    return NULL;
 }
 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
@@ -103,12 +143,16 @@ cm__kept_call *cm__timer_kept(cm__timer *t, int32_t number, int power)
 static cm__timed from_table(cm__timer *t, cm__library *l, int32_t table, const cm__call *c, bool same)
 {
     int32_t exact = same && !l->reference ? cm__library_row(l, table, c) : -1;
+    bool    other = cm__versions_differ(l->tables[table]->software, t->asked);
+    double  shared = other ? cm__time_factors.fit_source_error : 0;
     if (exact >= 0)
         return (cm__timed){.time_s = (double)cm__row_time(l->tables[table], exact),
                            .launches = cm__row_launches(l->tables[table], exact),
                            .how = CM_HOW_MEASURED,
-                           .error = cm__time_factors.measured_error};
+                           .error = cm__time_factors.measured_error,
+                           .shared = shared};
     cm__memo_value value = cm__library_neighbours(l, table, c, t->memo);
+    value.timed.shared = shared;
     value.timed.how = l->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED;
     value.timed.error = fmax(cm__time_factors.measured_error, sqrt(value.unknown)); /* of the interpolation */
     if (value.timed.error > cm__time_factors.roofline_error) value.timed.how = CM_HOW_ROOFLINE; /* it is as accurate */

@@ -17,9 +17,15 @@
 
 typedef struct cm__timer cm__timer;
 
-/* reference NULL: none. memo: table look-ups that other timers share; NULL: none. All must outlive the timer. */
+/* reference NULL: none. memo: table look-ups that other timers of the same question share; NULL: none. All must outlive
+   the timer. */
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
                          cm__memo *memo);
+/* The releases that the question names. Default: those of the device's newest tables. Times from tables of another
+   release are less certain. */
+void       cm__timer_asks(cm__timer *timer, cm_versions versions);
+/* The release of tables that serve for want of those that the question names, "torch 2.11"; NULL: there are none. */
+const char *cm__timer_other_release(const cm__timer *timer);
 /* Whether the calls are of a training step, not of inference (default). */
 void       cm__timer_trains(cm__timer *timer, bool trains);
 /* The tensors of a step's update, if PyTorch runs it as a list; it must outlive the timer. */

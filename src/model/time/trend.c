@@ -96,7 +96,7 @@ float cm__trend(const cm__kernel_table *t, const cm__call *c, const cm__limits *
 {
     const cm__trend_nets *nets = &cm__trends[t->op];
     float                 inputs[CM__TREND_INPUTS], sum = 0;
-    if (!nets->count || !t->built_in || strcmp(t->runtime, cm_runtime_name(CM_RUNTIME_TORCH_EAGER)) != 0) return 0;
+    if (!nets->count || !t->trended) return 0;
     cm__call call = *c;
     call.types = t->types;
     call.variant = t->variant;

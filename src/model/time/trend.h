@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trend.h - the expected logarithm of time over roofline time of a call on the device whose tables are built in.
+ * trend.h - the expected logarithm of time over roofline time of a call, for tables to which a trend was fitted.
  *
  * A trend is the mean of small neural networks, fitted to the rows of all tables of a call by tools/fit_trends.py
  * (data/trends.json). Where rows are near, they determine the time; far from all rows the trend does.

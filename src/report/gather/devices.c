@@ -152,6 +152,7 @@ static void show_device(cm__devices_report *r, cm_device *device)
     if (!whole) cm__fail(r->ctx, CM_ERR_MEMORY, "out of memory for a profile");
     cm__defer(r->ctx, free, whole);
     r->profile = whole;
+    r->measured_with = cm_device_measured_with(device);
 }
 
 static void show_cluster(cm__devices_report *r, cm_cluster *cluster)

@@ -57,6 +57,7 @@ static void check(cm__ctx *ctx, json_t *answer, const cm__devices_report *r)
     cm__json_set(ctx, answer, "valid", json_true());
     cm__json_set(ctx, answer, "numbers", json_integer(c->numbers));
     cm__json_set(ctx, answer, "sources", json_integer(c->sources));
+    if (*c->measured_with) cm__json_set(ctx, answer, "measured_with", json_string(c->measured_with));
     json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
     for (int32_t i = 0; i < c->n_warnings; i++) cm__json_append(ctx, warnings, json_string(c->warnings[i]));
 }

@@ -65,9 +65,9 @@ static void clusters(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
 static void check(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
 {
     const cm_profile_summary *c = &r->checked;
-    fprintf(out, "%s: the %s '%s' is valid: %d number%s, %d source%s\n", cm__printable(ctx, r->asked.name),
+    fprintf(out, "%s: the %s '%s' is valid: %d number%s, %d source%s%s%s\n", cm__printable(ctx, r->asked.name),
             c->cluster ? "cluster" : c->abstract ? "family" : "device", c->id, c->numbers, c->numbers == 1 ? "" : "s",
-            c->sources, c->sources == 1 ? "" : "s");
+            c->sources, c->sources == 1 ? "" : "s", *c->measured_with ? "; kernel tables: " : "", c->measured_with);
 }
 
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *r, FILE *out)

@@ -279,5 +279,6 @@ void cm__devices_show(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
     prices(&v);
     fits(&v);
     limits_and_notes(&v);
+    if (r->measured_with) fprintf(out, "\nkernel tables\n  %s\n", cm__printable(ctx, r->measured_with));
     sources(&v);
 }

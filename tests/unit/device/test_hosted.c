@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include "base/versions.h"
 #include "device/device.h"
 #include "profile_texts.h"
 
@@ -73,10 +74,29 @@ static void only_launched_devices_get_a_host(void **state)
     cm_device_free(whole);
 }
 
+/* A question of PyTorch 2.5 gets the times of that release, any other one the newest, wherever they stand. */
+static void host_times_have_releases(void **state)
+{
+    (void)state;
+    cm__host_cost     times[] = {{"torch-eager", "step", {.value = 1}, NULL, {{cm__version(2, 5)}}},
+                                 {"torch-eager", "step", {.value = 2}, NULL, {{cm__version(2, 11)}}},
+                                 {"torch-eager", "gap", {.value = 3}, NULL, {{0}}}};
+    const cm_device   d = {.host = times, .n_host = 3}, plain = {.host = times + 1, .n_host = 2};
+    const cm_versions newest = {{0}}, old = {{cm__version(2, 5)}}, none = {{cm__version(2, 4)}};
+    cm__ctx          *ctx = cm__ctx_new(NULL);
+    assert_true(cm__device_of_release(ctx, &d, newest)->host[0].time_s.value == 2);
+    assert_true(cm__device_of_release(ctx, &d, old)->host[0].time_s.value == 1);
+    assert_true(cm__device_of_release(ctx, &d, none)->host[0].time_s.value == 2);
+    assert_int_equal(cm__device_of_release(ctx, &d, old)->n_host, 3);
+    assert_ptr_equal(cm__device_of_release(ctx, &plain, old), &plain);
+    cm__ctx_free(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(measured_times_replace_known_ones),
                                        cmocka_unit_test(files_without_times_are_refused),
-                                       cmocka_unit_test(only_launched_devices_get_a_host)};
+                                       cmocka_unit_test(only_launched_devices_get_a_host),
+                                       cmocka_unit_test(host_times_have_releases)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "base/versions.h"
 #include "graph/releases.h"
 
 static cm_software parsed(const char *text)
@@ -46,6 +47,18 @@ static void components_have_versions(void **state)
         assert_int_equal(cm__provides(parsed(cases[i].text), cases[i].feature), cases[i].has);
 }
 
+/* Kernel times are of releases, too. A year means the last release of PyTorch that is listed before its end. */
+static void kernel_times_have_releases(void **state)
+{
+    (void)state;
+    assert_int_equal(parsed("torch=2.10.1,cudnn=9.19").versions.of[CM_COMPONENT_TORCH], cm__version(2, 10));
+    assert_int_equal(parsed("torch=2.10.1,cudnn=9.19").versions.of[CM_COMPONENT_CUDNN], cm__version(9, 19));
+    assert_int_equal(parsed("peft=0.12").versions.of[CM_COMPONENT_TORCH], 0);
+    assert_int_equal(parsed("2023").versions.of[CM_COMPONENT_TORCH], cm__version(2, 0));
+    assert_int_equal(parsed("2026").versions.of[CM_COMPONENT_TORCH], cm__version(2, 11));
+    assert_true(parsed("2016").versions.of[CM_COMPONENT_TORCH] > 0); /* not the newest */
+}
+
 static void other_texts_are_refused(void **state)
 {
     (void)state;
@@ -64,6 +77,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_year_stands_for_releases),
                                        cmocka_unit_test(components_have_versions),
+                                       cmocka_unit_test(kernel_times_have_releases),
                                        cmocka_unit_test(other_texts_are_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static cm__hosting hosting(const cm_device *d, const cm_device *reference, cm_ru
 {
     cm__ctx *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm__hosting h = cm__hosting_of(ctx, d, reference, runtime, id);
+    cm__hosting h = cm__hosting_of(ctx, d, reference, runtime, id, (cm_versions){{0}});
     cm__ctx_free(ctx);
     return h;
 }

@@ -144,8 +144,7 @@ TEST(types_of_batch_norms)
     assert_true(cm__alike_in_16_bits(CM__CALL_GEMM));
 }
 
-/* Rows that were prepared when the program was built are those that are computed at run time, without the trend that
-   only built-in tables have. */
+/* Rows that were prepared when the program was built are those that are computed at run time, less their trend. */
 TEST(built_in_rows_are_ready)
 {
     const cm__embedded_kernels *h200 = &cm__all_embedded_kernels[0];
@@ -154,7 +153,7 @@ TEST(built_in_rows_are_ready)
     for (int32_t i = 0; i < h200->count; i++) {
         cm__kernel_table        copy = h200->tables[i];
         const cm__kernel_table *table = &h200->tables[i], *unprepared = &copy;
-        copy.built_in = 0;
+        copy.built_in = 0, copy.trended = false;
         const cm__rows *ready = cm__rows_of(ctx, NULL, (cm__tables){&table, 1}, &own);
         const cm__rows *computed = cm__rows_of(ctx, NULL, (cm__tables){&unprepared, 1}, &own);
         size_t          count = (size_t)ready->count;

@@ -22,7 +22,7 @@ static int begin(void **state)
     ctx = cm__ctx_new(NULL);
     device = device_of(DEVICE_TABLES);
     if (setjmp(ctx->trap)) return 1;
-    cm__library_open(ctx, &library, device->kernels, device, CM_RUNTIME_TORCH_EAGER, false, NULL);
+    cm__library_open(ctx, &library, device->kernels, device, CM_RUNTIME_TORCH_EAGER, (cm_versions){{0}}, false, NULL);
     return 0;
 }
 
@@ -65,7 +65,7 @@ static void test_runtimes(void **state)
     (void)state;
     for (int r = CM_RUNTIME_TORCH_EAGER; r < CM_RUNTIMES; r++) {
         cm__library of;
-        cm__library_open(ctx, &of, device->kernels, device, (cm_runtime)r, false, NULL);
+        cm__library_open(ctx, &of, device->kernels, device, (cm_runtime)r, (cm_versions){{0}}, false, NULL);
         if (of.count != (r == CM_RUNTIME_NATIVE ? 0 : 4)) fail_msg("%s: %d", cm_runtime_name((cm_runtime)r), (int)of.count);
     }
 }

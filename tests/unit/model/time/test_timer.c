@@ -486,9 +486,49 @@ TEST(calls_of_recorded_steps)
     cm_device_free(d);
 }
 
+#define RELEASE(name, torch) \
+    ", \"" name "\": {\"title\": \"bench\", \"where\": \"here\", \"date\": \"2026\", \"software\": {\"torch\": \"" torch "\"}}"
+#define OF_SOURCE(source, rows)                                                                                        \
+    "{\"runtime\": \"torch-eager\", \"op\": \"gemm\", \"pass\": \"forward\", \"variant\": \"nn\", \"dtype\": \"bf16\",\n" \
+    "\"kind\": \"measured\", \"source\": \"" source "\", \"date\": \"2026\", \"dims\": " GEMM_DIMS ", \"rows\": " rows "}"
+#define TWO_RELEASES                                                                                                   \
+    "{" IDENTITY("timed") ",\n" CEILINGS("100", "1e-6") ",\n"                                                          \
+    "\"sources\": {\"sheet\": {\"title\": \"data sheet\", \"where\": \"page 1\", \"date\": \"2024-05\"}"               \
+    RELEASE("old", "2.5") RELEASE("recent", "2.11") "}"                                                                \
+    KERNELS(OF_SOURCE("old", "[[1, 4096, 1024, 1024, 3e-4, 1]]") ","                                                    \
+            OF_SOURCE("recent", "[[1, 4096, 1024, 1024, 2e-4, 1]]")) "}\n"
+
+/* A question without a release uses the newest, one of an older release its table, one of an unknown release the newest,
+   with a remark and a larger error. */
+TEST(a_release_has_its_rows)
+{
+    static const struct {
+        cm_versions asked;
+        double      time_s;
+        bool        other;
+    } cases[] = {{{{0}}, 2e-4, false},
+                 {{{256 * 2 + 11}}, 2e-4, false},
+                 {{{256 * 2 + 5}}, 3e-4, false},
+                 {{{256 * 2 + 4}}, 2e-4, true}};
+    cm_device *d = device_of(TWO_RELEASES);
+    cm__call   c = call_of("gemm forward nn bf16 1,4096,1024,1024");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm__timer *timer = cm__timer_new(ctx, d, NULL, CM_RUNTIME_TORCH_EAGER, NULL);
+        cm__timer_asks(timer, cases[i].asked);
+        cm__timed t = cm__timer_time(timer, &c);
+        near(t.time_s, cases[i].time_s, 1e-6);
+        assert_int_equal(t.shared > 0, cases[i].other);
+        assert_int_equal(cm__timer_other_release(timer) != NULL, cases[i].other);
+        if (cases[i].other) assert_string_equal(cm__timer_other_release(timer), "torch 2.11");
+    }
+    assert_string_equal(cm_device_measured_with(d), "1 of torch-eager with torch 2.5; 1 of torch-eager with torch 2.11");
+    cm_device_free(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_release_has_its_rows),
         cmocka_unit_test(a_row_is_its_time),
         cmocka_unit_test(a_neighbour_is_interpolated),
         cmocka_unit_test(in_proportion_to_the_roofline),

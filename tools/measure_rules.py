@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""measure_rules.py [-o FILE.tsv] [--only WORD] - measure the numbers of kernel laws and of generated kernels on this GPU.
+
+Prints the value of each rule of data/kernel_laws.tsv, and of those of data/factors.tsv that count kernels, beside the stored
+one: clock cycles per unit of work for laws, at the clock of the H200's profile, and bytes of a copy for generated kernels.
+A law is measured by kernels of several sizes, each divided by the law's own count of work; the median counts. Needs PyTorch
+with CUDA, for deformed convolutions torchvision.
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import statistics
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLOCK = json.loads((ROOT / "data/devices/nvidia-h200.json").read_text())["clock_hz"]["value"]
+RESIDENT = 2048  # threads of a multiprocessor: laws.c
+WORDS = {"ceil": math.ceil, "fmin": min, "fmax": max, "fmod": math.fmod, "log2": math.log2, "cache": 50 * 2**20}
+
+
+def rows_of(name):
+    lines = (ROOT / "data" / name).read_text().splitlines()
+    head = next(line[2:].split("\t") for line in lines if line.startswith("# rule\t"))
+    return {line.split("\t")[0]: dict(zip(head, line.split("\t"))) for line in lines if not line.startswith("#")}
+
+
+def value(text, sizes):
+    """A C expression of the table, with at most one choice at each level of parentheses."""
+    inner = re.search(r"\(([^()]*\?[^()]*)\)", text)
+    if inner:
+        return value(text.replace(inner[0], str(value(inner[1], sizes)), 1), sizes)
+    if "?" in text:
+        condition, rest = text.split("?", 1)
+        first, second = rest.rsplit(":", 1)
+        return value(first if value(condition, sizes) else second, sizes)
+    return eval(text.replace("&&", " and "), {"__builtins__": {}}, {**WORDS, **sizes})  # the project's own table
+
+
+def kernel_time(run, kernels=""):
+    """Median time of a run's kernels whose names match, in seconds."""
+    for _ in range(3):
+        run()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as found:
+        for _ in range(7):
+            run()
+        torch.cuda.synchronize()
+    events = [e for e in found.events() if e.device_type == torch.autograd.DeviceType.CUDA and re.search(kernels, e.name)]
+    times = [e.time_range.elapsed_us() * 1e-6 for e in events]
+    each = len(times) // 7
+    return statistics.median(sum(times[i * each:(i + 1) * each]) for i in range(7)) if each else math.nan
+
+
+def cycles(law, run, sizes, kernels=""):
+    sizes = {"element": 4, **sizes}
+    work, steps = (1 if law[column] == "-" else value(law[column], sizes) for column in ("work", "steps"))
+    cores = torch.cuda.get_device_properties(0).multi_processor_count
+    units = {"blocks": work * steps / cores, "serial": work * steps, "loops": max(1, work / (cores * RESIDENT)) * steps}[law["form"]]
+    return kernel_time(run, kernels) * CLOCK / units
+
+
+def rand(*sizes, grad=False):
+    return torch.randn(*sizes, device="cuda", requires_grad=grad)
+
+
+def gradient(output, source):
+    """The backward pass alone."""
+    seed = torch.ones_like(output)
+    return lambda: torch.autograd.grad(output, source, seed, retain_graph=True)
+
+
+def rows(vocab, tokens, width):
+    return rand(vocab, width), torch.randint(0, vocab, (tokens,), device="cuda")
+
+
+def accumulated(vocab, tokens, width):
+    table, index = rows(vocab, tokens, width)
+    values = rand(tokens, width)
+    return lambda: table.index_put_((index,), values, accumulate=True), {"vocab": vocab, "tokens": tokens, "width": width}
+
+
+def pool(channels, side):
+    x = rand(2, channels, side, side, side)
+    out = F.max_pool3d(x, 3, 2)
+    return lambda: F.max_pool3d(x, 3, 2), {"outer": out.numel(), "reduce": 27}
+
+
+def columns(count, classes, backward):
+    x = rand(1, classes, count, grad=backward)
+    run = gradient(torch.softmax(x, 1), x) if backward else lambda: torch.softmax(x, 1)
+    return run, {"rows": count, "cols": classes}, "oft"
+
+
+def places(channels, side, backward):
+    x = rand(8, channels, side, side, grad=backward)
+    grid = F.affine_grid(torch.eye(2, 3, device="cuda").expand(8, 2, 3), x.shape, align_corners=False)
+    run = (lambda: F.grid_sample(x, grid, align_corners=False)) if not backward else \
+        gradient(F.grid_sample(x, grid, align_corners=False), x)
+    return run, {"n": 8, "c": channels, "h": side, "w": side, "out_h": side, "out_w": side}, "grid_sampler"
+
+
+def factored(batch, n):
+    x = rand(batch, n, n)
+    x = x @ x.mT + n * torch.eye(n, device="cuda")
+    return lambda: torch.linalg.cholesky_ex(x), {"reduce": n}, "potrf|chol"
+
+
+def solved(batch, n, right):
+    a, b = torch.tril(rand(batch, n, n)) + n * torch.eye(n, device="cuda"), rand(batch, n, right)
+    return lambda: torch.linalg.solve_triangular(a, b, upper=False), {"outer": batch, "reduce": n, "inner": right}, "trsm|trsv"
+
+
+def copied(tokens, width):
+    table, index = rows(30000, tokens, width)
+    return lambda: table[index], {"tokens": tokens, "width": width}, "gather|index"
+
+
+def labels(count, classes, backward):
+    x, y = rand(count, classes, grad=True), torch.randint(0, classes, (count,), device="cuda")
+    out = F.nll_loss(x, y)
+    return gradient(out, x) if backward else lambda: F.nll_loss(x, y), {"reduce": count}, "nll"
+
+
+def gathered(tokens, width):
+    table, index = rows(100000, tokens, width)
+    index = index[:, None].expand(-1, width)
+    return lambda: torch.gather(table, 0, index), {"tokens": tokens, "width": width}
+
+
+def deformed(channels, side, part):
+    from torchvision.ops import deform_conv2d
+    x, offset = rand(4, channels, side, side, grad=True), torch.zeros(4, 18, side, side, device="cuda", requires_grad=True)
+    weight = rand(64, channels, 3, 3)
+    out = deform_conv2d(x, offset, weight, padding=1)
+    pixels = 4 * side * side
+    return {"columns": (lambda: deform_conv2d(x, offset, weight, padding=1), {"outer": pixels * channels, "reduce": 9}, "im2col"),
+            "places": (gradient(out, offset), {"outer": pixels * 18, "reduce": channels}, "coord"),
+            "image": (gradient(out, x), {"outer": pixels * channels, "inner": 9}, "col2im_kernel|gradient_kernel|input")}[part]
+
+
+LAWS = {"accumulated_rows": [lambda: accumulated(30000, 65536, 256), lambda: accumulated(50000, 200000, 128)],
+        "volume_pools": [lambda: pool(32, 48), lambda: pool(64, 64)],
+        "softmax_columns": [lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
+        "softmax_columns_backward": [lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
+        "sampled_places": [lambda: places(64, 64, False), lambda: places(128, 96, False)],
+        "sampled_places_backward": [lambda: places(64, 64, True), lambda: places(128, 96, True)],
+        "factor_rows": [lambda: factored(128, 256), lambda: factored(32, 365)],
+        "triangular_rows": [lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
+        "copied_rows": [lambda: copied(734003, 64), lambda: copied(400000, 128)],
+        "labels": [lambda: labels(65536, 32, False), lambda: labels(65536, 32, True)],
+        "gathered_rows": [lambda: gathered(65536, 64), lambda: gathered(500000, 128)],
+        "deformed_columns": [lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
+        "deformed_places": [lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
+        "deformed_image": [lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
+
+
+def slope(make, few, many):
+    """Seconds per unit between two amounts of work: what starts a kernel cancels."""
+    (less, units_less), (more, units_more) = make(few), make(many)
+    return (kernel_time(more) - kernel_time(less)) / (units_more - units_less)
+
+
+def repeated(function, count=1 << 25, draws=False):
+    """A generated kernel that applies a function so many times to each number."""
+    def make(times):
+        def body(x):
+            for _ in range(times):
+                x = function(x)
+            return x
+        compiled, x = torch.compile(body, dynamic=False), rand(count)
+        return (lambda: compiled(x)), count * times
+    return make
+
+
+def copies(count):
+    compiled, x = torch.compile(lambda x: x + 1, dynamic=False), rand(count)
+    return (lambda: compiled(x)), 8 * count
+
+
+def halves(count):
+    compiled, x = torch.compile(lambda x: x + 1, dynamic=False), rand(count).bfloat16()
+    return (lambda: compiled(x)), count
+
+
+def largest(count):
+    compiled, x = torch.compile(lambda x: x.abs().amax(), dynamic=False), rand(count).bfloat16()
+    return (lambda: compiled(x)), count
+
+
+def grown(layout, scale):
+    """Gradient of bilinear growth: four additions for each result."""
+    def make(channels):
+        x = rand(8, channels, 64, 64).to(memory_format=layout).requires_grad_()
+        out = torch.compile(lambda x: F.interpolate(x, scale_factor=scale, mode="bilinear"), dynamic=False)(x)
+        return gradient(out, x), 4 * out.numel()
+    return make
+
+
+def pooled(channels):
+    x = rand(8, channels, 112, 112).requires_grad_()
+    out = torch.compile(lambda x: F.max_pool2d(x, 3, 2, 1), dynamic=False)(x)
+    return gradient(out, x), 9 * out.numel()
+
+
+def added(count):
+    table, index, values = rand(10000, 64), torch.randint(0, 10000, (count,), device="cuda"), rand(count, 64)
+    compiled = torch.compile(lambda t, i, v: t.index_add(0, i, v), dynamic=False)
+    return (lambda: compiled(table, index, values)), values.numel()
+
+
+def foreach(function, operands):
+    """Cycles of a pass over 2,048 elements: from half a chunk of a tensor to a whole one, which one block takes."""
+    def make(elements):
+        lists = [[rand(elements).abs() + 1] for _ in range(operands)]
+        return (lambda: function(*lists)), elements / 2048
+    return slope(make, 1 << 15, 1 << 16) * CLOCK
+
+
+def generated():
+    """Rules of generated kernels and of functions over lists of tensors, by name."""
+    byte = slope(copies, 1 << 25, 1 << 26)
+    yield "access_bytes", slope(halves, 1 << 25, 1 << 26) / byte / 2 - 2
+    yield "largest_bytes", slope(largest, 1 << 25, 1 << 26) / byte
+    yield "function_flop", slope(repeated(torch.exp), 2, 8) / byte / 4
+    yield "random_number", slope(repeated(lambda x: F.dropout(x, 0.1, True)), 1, 5) / byte
+    yield "pool_gradient", slope(pooled, 64, 128) / byte
+    yield "atomic_add", slope(grown(torch.contiguous_format, 2), 64, 128) / byte
+    yield "atomic_add_nhwc", slope(grown(torch.channels_last, 2), 64, 128) / byte
+    yield "atomic_add_share", (slope(added, 1 << 18, 1 << 19) / byte - 4) / 4
+    base = foreach(lambda a, b: torch._foreach_add_(a, b), 2)
+    yield "foreach_cycles", base
+    yield "foreach_lerp", foreach(lambda a, b: torch._foreach_lerp_(a, b, 0.1), 2) - base
+    yield "foreach_product", foreach(lambda a, b, c: torch._foreach_addcmul_(a, b, c, 0.1), 3) - base
+    yield "foreach_root", foreach(lambda a: torch._foreach_sqrt_(a), 1) - base
+    yield "foreach_quotient", foreach(lambda a: torch._foreach_div_(a, [1.1]), 1) - base
+    yield "foreach_step", foreach(lambda a, b, c: torch._foreach_addcdiv_(a, b, c, [0.1]), 3) - base
+
+
+def laws(only):
+    for name, law in rows_of("kernel_laws.tsv").items():
+        if only in name:
+            try:
+                yield name, statistics.median(cycles(law, *case()) for case in LAWS[name])
+            except (ImportError, RuntimeError) as error:
+                print(f"{name}: {error}", file=sys.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", type=argparse.FileType("w"), default=sys.stdout)
+    parser.add_argument("--only", default="", help="laws whose name contains this; generated kernels: 'generated'")
+    args = parser.parse_args()
+    stored = {**rows_of("kernel_laws.tsv"), **rows_of("factors.tsv")}
+    print("rule\tmeasured\tstored", file=args.output)
+    for name, found in (*laws(args.only), *(generated() if args.only in "generated" else ())):
+        print(f"{name}\t{found:.4g}\t{stored[name]['value']}", file=args.output, flush=True)
+
+
+if __name__ == "__main__":
+    main()
