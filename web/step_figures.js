@@ -208,7 +208,7 @@ const StepFigures = (() => {
   }
 
   function batches(id, details) {
-    const fit = details.flatMap(d => d.curve.filter(p => p.fits));
+    const fit = details.flatMap(d => d.curve.filter(p => p.verdict !== 'does not fit'));
     draw(id, {
       type: 'line',
       data: {
@@ -216,7 +216,7 @@ const StepFigures = (() => {
           label: nameOf(d),
           borderColor: palette(i),
           backgroundColor: palette(i),
-          data: d.curve.filter(p => p.fits).map(p => ({ x: p.batch, y: p.throughput_samples_s })),
+          data: d.curve.filter(p => p.verdict !== 'does not fit').map(p => ({ x: p.batch, y: p.throughput_samples_s })),
           pointRadius: 3,
           tension: 0,
         })),

@@ -272,7 +272,7 @@ typedef struct cm__scale_point {
     double             efficiency; /* throughput per device relative to the first point */
     double             lost[3];    /* fractions of a step: communication, bubble, host; the rest is computing */
     double             peak_bytes; /* of one device */
-    bool               fits, sure; /* as in cm_memory_use */
+    bool               sure;       /* as in cm_memory_use */
     cm_chance          chance;
 } cm__scale_point;
 
@@ -300,6 +300,7 @@ bool      cm__is_collective(const char *text); /* such as "all-reduce:bytes=N", 
 typedef struct cm__memory_request {
     cm__graph_request graph; /* its fuse option is ignored: it follows the runtime */
     const char       *device;
+    const char       *host, *host_file; /* as in cm_loading_options and cm__predict_request */
     cm_memory_options options;
     cm_objective      objective;
     int64_t           candidates[CM_CANDIDATES_MAX];
@@ -320,7 +321,6 @@ typedef struct cm__remedy {
 typedef struct cm__curve_point {
     int64_t batch;
     double  peak_bytes;
-    bool    fits;
     cm_chance chance;
 } cm__curve_point;
 
@@ -563,7 +563,6 @@ typedef struct cm__trace_fit_report {
 typedef struct cm__batch_point {
     int64_t batch;
     double  throughput_samples_s, interval[2], peak_bytes;
-    bool    fits;
     cm_chance chance;
 } cm__batch_point;
 

@@ -19,7 +19,7 @@ static void find_curve(cm__detail *d)
         cm_prediction_info i;
         if (cm_step_memory(step, b, &use, NULL) != CM_OK || cm_step_time(step, b, &i, NULL) != CM_OK) break;
         cm__batch_point *point = &d->curve[d->n_curve++];
-        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s, .fits = use.fits,
+        *point = (cm__batch_point){.batch = b, .throughput_samples_s = i.throughput_samples_s,
                                    .chance = cm_memory_chance(&use), .peak_bytes = use.peak_bytes};
         for (int k = 0; k < 2; k++) point->interval[k] = (double)b / i.interval_s[1 - k];
         if (!use.fits) break;

@@ -46,7 +46,6 @@ cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_de
     cm_step_free(step);
     if (status) return status;
     p->peak_bytes = use.peak_bytes;
-    p->fits = use.fits;
     p->sure = use.sure;
     p->chance = cm_memory_chance(&use);
     find_losses(p);

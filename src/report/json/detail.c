@@ -58,7 +58,6 @@ static void curve(cm__ctx *ctx, json_t *list, const cm__detail *d)
         json_t *interval = cm__json_set(ctx, e, "interval", json_array());
         for (int k = 0; k < 2; k++) cm__json_append(ctx, interval, cm__json_number(p->interval[k]));
         cm__json_set(ctx, e, "peak_bytes", cm__json_number(p->peak_bytes));
-        cm__json_set(ctx, e, "fits", json_boolean(p->fits));
         cm__json_verdict(ctx, e, &p->chance);
     }
 }
@@ -112,7 +111,7 @@ void cm__detail_json_fill(cm__ctx *ctx, json_t *o, const cm__detail *d)
     bool    planned = i->plan.devices > 1 || i->plan.accumulate > 1;
     json_t *plan = cm__json_set(ctx, o, "plan", planned ? json_object() : json_null());
     if (planned) cm__json_plan(ctx, plan, &i->plan);
-    cm__json_times(ctx, o, i, p->peak_bytes, p->fits, &p->chance);
+    cm__json_times(ctx, o, i, p->peak_bytes, &p->chance);
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_warnings(ctx, o, p->graph->step);
     cm__json_set(ctx, o, "bottleneck", cm__json_text(ctx, d->explain->bottleneck));

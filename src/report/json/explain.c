@@ -41,7 +41,7 @@ static void device(cm__ctx *ctx, json_t *o, const cm__explain_report *r, int whi
     cm__json_precision(ctx, o, p->graph->step);
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(i->runtime)));
     cm__json_set(ctx, o, "batch", json_integer(i->batch));
-    cm__json_times(ctx, o, i, p->peak_bytes, p->fits, &p->chance);
+    cm__json_times(ctx, o, i, p->peak_bytes, &p->chance);
     cm__json_sequence(ctx, o, cm_graph_seq(p->graph->step), i->throughput_samples_s);
     cm__json_set(ctx, o, "peak_flop_s", cm__json_number(r->roofs[which].peak_flop_s));
     cm__json_set(ctx, o, "bw_bytes_s", cm__json_number(r->roofs[which].bw_bytes_s));

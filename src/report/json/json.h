@@ -44,9 +44,9 @@ void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2])
 /* Add the sizes of a plan to an object. */
 void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 /* Add the times and rates of a prediction. */
-void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes, bool fits,
+void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes,
                     const cm_chance *chance);
-/* "verdict" and "probability". */
+/* "verdict", "probability" and "fits", which is true if the verdict is "fits". */
 void cm__json_verdict(cm__ctx *ctx, json_t *object, const cm_chance *chance);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);

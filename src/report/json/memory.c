@@ -61,7 +61,6 @@ static void alternatives(cm__ctx *ctx, json_t *o, const cm_memory_use *u)
         cm_chance chance = cm_alternative_chance(u, i);
         json_t   *a = cm__json_append(ctx, list, json_object());
         cm__json_set(ctx, a, "name", json_string(u->alternatives[i].name));
-        cm__json_set(ctx, a, "fits", json_boolean(chance.probability >= 0.5));
         cm__json_verdict(ctx, a, &chance);
         cm__json_set(ctx, a, "peak_bytes", cm__json_number(u->alternatives[i].peak_bytes));
         interval(ctx, a, &chance);
@@ -73,9 +72,8 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     const cm_memory_use *u = &r->use;
     const cm_node       *peak = u->peak_node >= 0 ? cm_graph_node(r->step, u->peak_node) : NULL;
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(u->peak_bytes));
-    cm__json_set(ctx, o, "fits", json_boolean(u->fits));
-    cm__json_set(ctx, o, "sure", json_boolean(u->sure));
     cm__json_verdict(ctx, o, &r->chance);
+    cm__json_set(ctx, o, "sure", json_boolean(u->sure));
     interval(ctx, o, &r->chance);
     alternatives(ctx, o, u);
     cm__json_set(ctx, o, "micro_batch", json_integer(u->micro_batch));
@@ -133,7 +131,6 @@ void cm__memory_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         json_t *p = cm__json_append(ctx, curve, json_object());
         cm__json_set(ctx, p, "batch", json_integer(r->curve[i].batch));
         cm__json_set(ctx, p, "peak_bytes", cm__json_number(r->curve[i].peak_bytes));
-        cm__json_set(ctx, p, "fits", json_boolean(r->curve[i].fits));
         cm__json_verdict(ctx, p, &r->curve[i].chance);
     }
     cm__json_warnings(ctx, answer, r->step);
@@ -169,9 +166,8 @@ void cm__batch_json(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
         const cm_batch_candidate *c = &r->choice.candidates[i];
         json_t                   *o = cm__json_append(ctx, candidates, json_object());
         cm__json_set(ctx, o, "batch", json_integer(c->batch));
-        cm__json_set(ctx, o, "fits", json_boolean(c->fits));
-        cm__json_set(ctx, o, "sure", json_boolean(c->sure));
         cm__json_verdict(ctx, o, &c->chance);
+        cm__json_set(ctx, o, "sure", json_boolean(c->sure));
         cm__json_set(ctx, o, "objective", cm__json_number(c->objective));
         cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(c->throughput_samples_s));
         cm__json_set(ctx, o, "peak_bytes", cm__json_number(c->peak_bytes));

@@ -58,11 +58,12 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
 
 void cm__json_verdict(cm__ctx *ctx, json_t *o, const cm_chance *chance)
 {
+    cm__json_set(ctx, o, "fits", json_boolean(chance->verdict == CM_FITS));
     cm__json_set(ctx, o, "verdict", json_string(cm_verdict_name(chance->verdict)));
     cm__json_set(ctx, o, "probability", cm__json_number(chance->probability));
 }
 
-void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes, bool fits,
+void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double peak_bytes,
                     const cm_chance *chance)
 {
     cm__json_set(ctx, o, "step_time_s", cm__json_number(i->step_time_s));
@@ -75,7 +76,6 @@ void cm__json_times(cm__ctx *ctx, json_t *o, const cm_prediction_info *i, double
     cm__json_set(ctx, o, "clock", cm__json_number(i->clock));
     cm__json_set(ctx, o, "average_power_w", cm__json_number(i->power_w));
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(peak_bytes));
-    cm__json_set(ctx, o, "fits", json_boolean(fits));
     cm__json_verdict(ctx, o, chance);
     json_t *stages = cm__json_set(ctx, o, "stages", json_object());
     cm__json_set(ctx, stages, "load_s", cm__json_number(i->load_s));
@@ -163,7 +163,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
     json_t                   *answer = cm__json_answer(ctx, "predict");
     echo(ctx, answer, r, i);
-    cm__json_times(ctx, answer, i, r->peak_bytes, r->fits, &r->chance);
+    cm__json_times(ctx, answer, i, r->peak_bytes, &r->chance);
     cm__json_set(ctx, answer, "sure", json_boolean(r->use.sure));
     cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     cm__json_lengths(ctx, answer, &r->asked.graph.load, cm_step_row_tokens(r->step, i->batch), i->throughput_samples_s);

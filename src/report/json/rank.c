@@ -97,7 +97,7 @@ void cm__rank_json_entry(cm__ctx *ctx, json_t *o, const cm_rank_entry *e, int32_
     cm__json_set(ctx, o, "recomputes", e->fits ? json_boolean(p->recomputes) : json_null());
     cm__json_set(ctx, o, "devices", e->fits ? json_integer(p->devices) : json_null());
     cm__json_set(ctx, o, "runtime", e->fits ? json_string(cm_runtime_name(p->runtime)) : json_null());
-    cm__json_times(ctx, o, p, e->peak_bytes, e->fits, &e->chance);
+    cm__json_times(ctx, o, p, e->peak_bytes, &e->chance);
     cm__json_set(ctx, o, "throughput_samples_s_per_device",
                  cm__json_number(e->fits ? p->throughput_samples_s / p->devices : NAN));
     cm__json_set(ctx, o, "seq", seq ? json_integer(seq) : json_null());

@@ -32,9 +32,8 @@ void cm__scale_json(cm__ctx *ctx, const cm__scale_report *r, FILE *out)
         cm__json_set(ctx, point, "efficiency", cm__json_number(p->efficiency));
         json_t *where = cm__json_set(ctx, point, "lost", json_object());
         for (int k = 0; k < 3; k++) cm__json_set(ctx, where, lost[k], cm__json_number(p->lost[k]));
-        cm__json_set(ctx, point, "fits", json_boolean(p->fits));
-        cm__json_set(ctx, point, "sure", json_boolean(p->sure));
         cm__json_verdict(ctx, point, &p->chance);
+        cm__json_set(ctx, point, "sure", json_boolean(p->sure));
         cm__json_set(ctx, point, "peak_bytes", cm__json_number(p->peak_bytes));
         cm__json_plan(ctx, cm__json_set(ctx, point, "plan", json_object()), &p->info.plan);
     }

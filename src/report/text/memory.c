@@ -114,7 +114,7 @@ static void curve(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
     cm__table table = cm__table_new(ctx, out, columns, COUNT(columns));
     double    most = 0;
     for (int32_t i = 0; i < r->n_curve; i++)
-        if (r->curve[i].fits && r->curve[i].peak_bytes > most) most = r->curve[i].peak_bytes;
+        if (r->curve[i].chance.verdict != CM_DOES_NOT_FIT && r->curve[i].peak_bytes > most) most = r->curve[i].peak_bytes;
     for (int32_t i = 0; i < r->n_curve; i++) {
         const cm__curve_point *p = &r->curve[i];
         const char *cells[] = {cm__cell_count(ctx, p->batch), cm__cell_binary(ctx, p->peak_bytes),

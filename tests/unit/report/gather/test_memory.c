@@ -21,7 +21,7 @@ static void test_curve(void **state)
     for (int32_t i = 0; i < r->n_curve; i++) {
         assert_int_equal(r->curve[i].batch, (int64_t)1 << i);
         if (i) assert_true(r->curve[i].peak_bytes >= r->curve[i - 1].peak_bytes);
-        assert_int_equal(r->curve[i].fits, i < r->n_curve - 1);
+        assert_int_equal(r->curve[i].chance.probability >= 0.5, i < r->n_curve - 1);
         if (r->curve[i].batch == 32) assert_true(r->curve[i].peak_bytes == r->use.peak_bytes);
     }
     assert_true(r->use.fits && r->n_remedies == 0);

@@ -31,7 +31,7 @@ static void test_weak(void **state)
         double                 one = r->points[0].info.throughput_samples_s;
         assert_int_equal(p->n, r->asked.counts[i]);
         assert_true(fabs(p->efficiency - p->info.throughput_samples_s / p->n / one) < 1e-12);
-        assert_true(p->efficiency <= 1 + 1e-9 && p->fits);
+        assert_true(p->efficiency <= 1 + 1e-9 && p->chance.verdict == CM_FITS);
         double sum = 0;
         for (int k = 0; k < 3; k++) {
             assert_true(p->lost[k] >= 0);
