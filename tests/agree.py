@@ -3,7 +3,9 @@
 """agree.py - LIBRARY [--all] [--shard I/N]: all commands give the same answer to the same question.
 
 The test compares the row of each device in a ranking, in one precision and runtime, with the answers of predict, memory,
-batch, plan and explain, and the prices of all commands with the table of offers. Numbers must be equal to the last digit. By default the test uses a seeded random sample of models; --all
+batch and explain; single questions in all commands, in jobs and in Python; plans, scaling and jobs with predict; and the
+prices of all commands with the table of offers. Numbers must be equal to the last digit. In every answer, "fits" is true if
+the verdict is "fits", which follows from the probability. By default the test uses a seeded random sample of models; --all
 covers every built-in model, device, precision and runtime, and prints the number of disagreements. It asks explain and
 batch in the usual precision and runtime only, to end within half an hour. --shard 1/2 and --shard 2/2 ask one half of
 the rankings each, so that two processes share the work. Progress goes to standard error, once a minute.
@@ -20,37 +22,8 @@ SAMPLE_RANKINGS, SAMPLE_DEVICES, SEED = 60, 5, 17
 PRECISIONS = ["fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8"]
 RUNTIMES = ["torch-eager", "torch-compile", "megatron", "native"]
 # Fields that the rows of `rank` and the answers of `predict` have in common.
-SAME = ("batch", "micro_batch", "devices", "recomputes", "runtime", "precision", "fits", "peak_bytes", "step_time_s",
-        "device_time_s", "host_time_s", "throughput_samples_s", "interval_s", "mfu", "seq", "tokens_s")
-
-
-class Program:
-    """The program's commands, called in this process."""
-
-    def __init__(self, path):
-        self.library = ctypes.CDLL(path)
-        self.library.cm_answer.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p),
-                                           ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p)]
-        self.library.cm_answer_free.argtypes = [ctypes.c_void_p]
-
-    def ask(self, *words):
-        """Return the exit status, and the JSON answer or the message on standard error."""
-        words = [*words, "--json"]
-        array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
-        result, notes = ctypes.c_void_p(), ctypes.c_void_p()
-        status = self.library.cm_answer(len(words), array, ctypes.byref(result), ctypes.byref(notes))
-        text, message = (ctypes.string_at(p.value).decode() if p.value else "" for p in (result, notes))
-        self.library.cm_answer_free(result)
-        self.library.cm_answer_free(notes)
-        return status, json.loads(text) if text.strip() else message
-
-
-def questions(program):
-    """Options of every ranking: the usual precision and runtime, every other precision, every other runtime."""
-    models = [m["id"] for m in program.ask("models")[1]["models"]]
-    ways = [()] + [("--precision", p) for p in PRECISIONS] + [("--runtime", r) for r in RUNTIMES]
-    ways += [("--batch", "24"), ("--mode", "inference"), ("--recompute", "full")]
-    return [(model, way) for model in models for way in ways]
+SAME = ("batch", "micro_batch", "devices", "recomputes", "runtime", "precision", "fits", "verdict", "probability", "peak_bytes",
+        "step_time_s", "device_time_s", "host_time_s", "throughput_samples_s", "interval_s", "mfu", "seq", "tokens_s")
 
 
 class Count:
@@ -68,6 +41,52 @@ class Count:
             print(f"# {what}: {first} and {second}")
 
 
+class Program:
+    """The program's commands, called in this process."""
+
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.cm_answer.argtypes = [ctypes.c_int, ctypes.POINTER(ctypes.c_char_p),
+                                           ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p)]
+        self.library.cm_answer_free.argtypes = [ctypes.c_void_p]
+        self.count = Count()
+
+    def ask(self, *words):
+        """Return the exit status, and the JSON answer or the message on standard error."""
+        words = [*words, "--json"]
+        array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
+        result, notes = ctypes.c_void_p(), ctypes.c_void_p()
+        status = self.library.cm_answer(len(words), array, ctypes.byref(result), ctypes.byref(notes))
+        text, message = (ctypes.string_at(p.value).decode() if p.value else "" for p in (result, notes))
+        self.library.cm_answer_free(result)
+        self.library.cm_answer_free(notes)
+        answer = json.loads(text) if text.strip() else message
+        self.check_verdicts(answer, " ".join(words))
+        return status, answer
+
+    def check_verdicts(self, answer, where):
+        """One rule: 0.9 and more fits, 0.1 and less does not, and alternatives that differ are unsure."""
+        if isinstance(answer, dict) and "fits" in answer and "verdict" in answer:
+            chance, verdict = answer["probability"], answer["verdict"]
+            rule = "fits" if chance >= 0.9 else "unsure" if chance > 0.1 else "does not fit"
+            others = {a["verdict"] for a in answer.get("alternatives", [])} - {rule}
+            same = verdict == ("unsure" if others else rule)
+            # rows of lists name no alternatives, which make them unsure
+            same |= "alternatives" not in answer and verdict == "unsure"
+            self.count.check(same, f"{where}: verdict", verdict, (chance, others))
+            self.count.check(answer["fits"] == (verdict == "fits"), f"{where}: fits", answer["fits"], verdict)
+        for part in answer.values() if isinstance(answer, dict) else answer if isinstance(answer, list) else []:
+            self.check_verdicts(part, where)
+
+
+def questions(program):
+    """Options of every ranking: the usual precision and runtime, every other precision, every other runtime."""
+    models = [m["id"] for m in program.ask("models")[1]["models"]]
+    ways = [()] + [("--precision", p) for p in PRECISIONS] + [("--runtime", r) for r in RUNTIMES]
+    ways += [("--batch", "24"), ("--mode", "inference"), ("--recompute", "full")]
+    return [(model, way) for model in models for way in ways]
+
+
 def option(way, name):
     """The value of an option in a list of arguments."""
     return way[way.index(name) + 1] if name in way else None
@@ -80,9 +99,9 @@ def compare_device(program, count, model, way, row, brief):
     own = [w for i, w in enumerate(way) if "--batch" not in (w, way[i - 1] if i else "")]
     batch = ["--batch", str(row["batch"])] if row["batch"] else []
     status, predict = program.ask("predict", model, "--device", device, *way)
-    fits = isinstance(predict, dict) and bool(predict["fits"])
-    count.check(bool(row["fits"]) == fits, f"{where}: rank and predict on fits", row.get("reason"), predict if status else fits)
-    if not (row["fits"] and fits):
+    fits = isinstance(predict, dict) and predict["fits"]
+    count.check(row["fits"] == fits, f"{where}: rank and predict on fits", row.get("reason"), predict if status else fits)
+    if row["step_time_s"] is None or not isinstance(predict, dict):
         return
     for field in SAME:
         count.check(row[field] == predict[field], f"{where}: rank's and predict's {field}", row[field], predict[field])
@@ -104,9 +123,106 @@ def compare_batch(program, count, where, question, row):
     count.check(choice["batch"] == row["batch"], f"{where}: batch's and rank's choice", choice["batch"], row["batch"])
     for one in choice["candidates"]:
         if one["batch"] == row["batch"]:
-            same = one["throughput_samples_s"] == row["throughput_samples_s"] and one["fits"]
-            count.check(same, f"{where}: batch's and rank's throughput", one["throughput_samples_s"],
-                        row["throughput_samples_s"])
+            for field in ("throughput_samples_s", "peak_bytes", "fits", "probability"):
+                count.check(one[field] == row[field], f"{where}: batch's and rank's {field}", one[field], row[field])
+
+
+# Model, device, batch and options of questions that every command answers.
+EVERYWHERE = [("resnet50", "nvidia-rtx4090", 64, {}), ("resnet50", "nvidia-a100-80g", 256, {"layout": "nchw"}),
+              ("gpt2", "nvidia-h100", 8, {"precision": "bf16", "seq": 512}), ("gpt2-xl", "nvidia-a100-40g", 8, {}),
+              ("llama2-7b", "nvidia-h200", 2, {"recompute": "full"}), ("bert-large", "amd-mi300x", 16, {"runtime": "torch-compile"}),
+              ("llama2-7b", "nvidia-a100-80g", 4, {"lora": "r=16", "quantize": "nf4"}), ("lstm", "nvidia-t4", 32, {"precision": "fp32"}),
+              ("gpt2", "nvidia-b200", 4, {"runtime": "megatron", "precision": "fp8"}), ("gpt2", "google-tpu-v4", 8, {}),
+              ("bert-base", "graphcore-bow", 16, {}), ("gpt2-xl", "habana-gaudi2", 8, {}), ("resnet18", "cerebras-cs2", 64, {}),
+              ("resnet50", "nvidia-l4", 32, {"mode": "inference"}), ("bert-large", "nvidia-l4", 30, {"optimizer": "sgd"})]
+# Fields of whole answers to compare, and the members of an answer that have them where it is a list.
+WHOLE = ("precision", "storage", "runtime", *SAME)
+LISTS = {"rank": "ranking", "scale": "points", "plan": "best", "batch": "candidates"}
+VOLATILE = ("setup_time_s", "search_time_s")
+
+
+def everywhere(device, batch, options):
+    """Commands and arguments that ask one question: a step of one batch on one device."""
+    own, few = {**options, "device": device}, {k: v for k, v in options.items() if k not in ("layout", "recompute")}
+    listed = {**options, "devices": device}
+    asked = [(command, {**own, "batch": batch}) for command in ("predict", "explain", "memory", "fits")]
+    asked += [("batch", {**own, "candidates": [batch]}), ("rank", {**listed, "batch": batch}),
+              ("rank", {**listed, "batch": batch, "samples": "1M"}), ("scale", {**own, "batch": batch, "n": [1]})]
+    if "mode" in options:
+        return asked  # jobs and plans train
+    asked += [("rank", {**listed, "max_devices": 1, "global_batch": batch, "samples": "1M"})]
+    return asked + [("plan", {**few, "device": device, "n": 1, "global_batch": batch})] * ("layout" not in options)
+
+
+def words_of(model, given):
+    """The words of a command line."""
+    words = [model]
+    for name, value in given.items():
+        words += ["-n" if name == "n" else "--" + name.replace("_", "-"),
+                  ",".join(map(str, value)) if isinstance(value, list) else str(value)]
+    return words
+
+
+def step_of(command, answer, batch, recompute):
+    """The part of an answer that describes the whole batch at once. A plan search may have chosen another step: None."""
+    for row in answer.get(LISTS.get(command), [answer]):
+        plan = row.get("plan") or row
+        other = plan.get("accumulate", 1) > 1 or plan.get("recompute_layers") or plan.get("offload") or plan.get("recompute", recompute) != recompute
+        if not other and row.get("micro_batch", batch) == batch:
+            return row
+    return None
+
+
+def compare_everywhere(program, count):
+    """Compare all commands, and the Python package, on one question."""
+    import centimani
+    for model, device, batch, options in EVERYWHERE:
+        recompute, first, steps = options.get("recompute", "none"), None, {}
+        for command, given in everywhere(device, batch, options):
+            where = f"{command} {' '.join(words_of(model, given))}"
+            answer = program.ask(command, *words_of(model, given))[1]
+            if not isinstance(answer, dict):
+                count.check(False, where, answer, "an answer")
+                continue
+            compare_python(centimani, count, where, (command, model, given), answer)
+            step = step_of(command, answer, batch, recompute)
+            if not step:
+                continue
+            first = first or step
+            steps["jobs" if "samples" in given else command, "max_devices" in given] = step
+            for field in WHOLE:
+                mine = step.get(field, answer.get(field) if field in ("precision", "storage", "runtime") else None)
+                if field in first and mine is not None:
+                    count.check(mine == first[field], f"{where}: {field} beside predict", mine, first[field])
+        compare_hours(count, f"{model} on {device}", steps)
+
+
+def compare_hours(count, where, steps):
+    """A job on one device takes as long whether it was asked with --max-devices or without."""
+    alone, within = steps.get(("jobs", False)), steps.get(("jobs", True))
+    if alone and within:
+        count.check(abs(within["job"]["time_s"] / 3600 / alone["hours"] - 1) < 1e-12, f"{where}: time of a job",
+                    within["job"]["time_s"] / 3600, alone["hours"])
+
+
+def compare_python(centimani, count, where, asked, answer):
+    """The Python package has the program's answer, and the numbers of its own fields are those."""
+    command, model, given = asked
+    given = {**given}
+    devices = [given.pop("device")] if "device" in given else []
+    result = getattr(centimani, command)(model, *devices, **given)
+    if command in ("predict", "memory"):
+        result = result[0]
+    raw = result.raw if hasattr(result, "raw") else None
+    for key, value in answer.items():
+        if raw is not None and key not in VOLATILE:
+            count.check(raw.get(key) == value, f"{where}: Python's {key}", raw.get(key), value)
+    rows = list(zip(result, answer["ranking"])) if command == "rank" else [(result, answer)]
+    for row, expected in rows:
+        for field in WHOLE:
+            if hasattr(row, field) and field in expected and not isinstance(expected[field], list):
+                count.check(getattr(row, field) == expected[field], f"{where}: {field} in Python", getattr(row, field),
+                            expected[field])
 
 
 # Model, device and options. The operators of `explain` must add up to the kernel calls of `predict`, and `compare` must
@@ -344,8 +460,10 @@ class Progress:
 
 
 def main():
+    os.environ["CENTIMANI_LIBRARY"] = sys.argv[1]
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
     program, everything = Program(sys.argv[1]), "--all" in sys.argv
-    chance, count, rankings = random.Random(SEED), Count(), 0
+    chance, count, rankings = random.Random(SEED), program.count, 0
     asked, (index, number) = questions(program), shard()
     if not everything:
         asked = chance.sample(asked, SAMPLE_RANKINGS)
@@ -362,6 +480,7 @@ def main():
             compare_device(program, count, model, way, row, brief=everything)
         progress.after(done)
     if index == 0:
+        compare_everywhere(program, count)
         compare_kernels(program, count)
         compare_plans(program, count)
         compare_scales(program, count)

@@ -23,6 +23,8 @@ static int run(settings *s, const char *name, maker *make, printer *print, bool 
     s->memory.graph = s->graph;
     s->memory.graph.model = s->operands[0];
     s->memory.device = s->device;
+    s->memory.host_file = settle_host(s);
+    s->memory.host = s->predict.options.loading.host;
     s->memory.prompt = s->predict.prompt;
     s->memory.generate = s->predict.generate;
     s->memory.loop = s->predict.loop;

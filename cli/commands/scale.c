@@ -20,6 +20,7 @@ int run_scale(settings *s)
     s->scale.graph.model = s->operands[0];
     s->scale.device = s->device;
     s->scale.cluster = s->cluster;
+    s->scale.options.layout = s->predict.options.layout;
     s->scale.options.runtime = s->memory.options.runtime;
     s->scale.options.plan = s->memory.options.plan;
     s->scale.options.plan.recompute = s->graph.train.recompute;

@@ -21,6 +21,7 @@ static cm_device *device_of(cm_job *j, const char *name)
     j->devices = cm__grow(j->ctx, j->devices, j->n_devices, &j->cap_devices, sizeof *j->devices);
     j->devices[j->n_devices++] = device;
     cm__pass_on(j->ctx, cm__device_use_launcher(device, j->options.rank.host_file, j->ctx->diag));
+    if (j->options.rank.layout) device->layout = j->options.rank.layout; /* a plan search uses the device's */
     return device;
 }
 

@@ -287,13 +287,11 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
 static void predict(cm_prediction *p, const cm_graph *step, const cm_device *device, const cm_predict_options *o,
                     const cm__prepared *prepared, const cm__common *common);
 
-/* A plan of one device and one micro-batch is the step without a plan. Megatron-LM adds gradients to a buffer even
-   then, which only plans have. */
-static bool is_one_step(const cm_predict_options *o, const cm_plan *filled, cm_runtime runtime)
+/* A plan of one device and one micro-batch is the step without a plan. */
+static bool is_one_step(const cm_predict_options *o, const cm_plan *filled)
 {
     bool offloads = filled->offload_optimizer || filled->offload_activations || filled->offload_weights;
-    return filled->devices == 1 && filled->accumulate == 1 && !offloads && !cm__buffers_gradients(runtime) &&
-           cm__has_plan(&o->plan);
+    return filled->devices == 1 && filled->accumulate == 1 && !offloads && cm__has_plan(&o->plan);
 }
 
 /* Predicts such a plan as the step of its batch; false: it is another plan. */
@@ -302,9 +300,8 @@ static bool predict_one_step(cm_prediction *p, const cm_graph *step, const cm_de
 {
     cm_plan            filled = o->plan;
     cm_predict_options alone = *o;
-    cm_runtime         runtime = cm__runtime_on(device, o->runtime);
     cm__plan_fill(p->ctx, &filled);
-    if (!is_one_step(o, &filled, runtime) || cm__execution_applies(device, runtime)) return false;
+    if (!is_one_step(o, &filled) || cm__execution_applies(device, cm__runtime_on(device, o->runtime))) return false;
     cm__pass_on(p->ctx, cm__plan_at_once(&filled, o->batch ? o->batch : 1, &alone.batch, p->ctx->diag));
     if (filled.global_batch && filled.global_batch != alone.batch) return false; /* refused as a plan */
     alone.plan = (cm_plan){0};

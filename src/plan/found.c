@@ -155,7 +155,7 @@ bool cm__time_plan(cm__finding *f, const cm_plan *plan, cm_prediction_info *info
     const cm_train_options   train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     wanting                  wanted = {f, step_with(f, &train), plan};
     const cm_predict_options o = {.batch = plan->micro_batch, .runtime = f->m->runtime, .plan = *plan,
-                                  .fabric = f->o->fabric};
+                                  .layout = f->device->layout, .fabric = f->o->fabric};
     cm_prediction           *prediction;
     if (cm__execution_applies(f->device, f->m->runtime)) return false;
     cm__pass_on(f->ctx, cm__predict_in(wanted.step, f->device, &o, &(cm__prepared){.no_operators = true},
@@ -179,7 +179,7 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info
     const cm_train_options train = train_for(f->ctx, f->device, &f->o->train, plan, f->m->runtime);
     const cm_graph        *step = step_with(f, &train);
     const cm_step_options options = {.load = f->o->load, .train = train, .runtime = f->m->runtime, .plan = *plan,
-                                     .fabric = f->o->fabric};
+                                     .layout = f->device->layout, .fabric = f->o->fabric};
     wanting               wanted = {f, step, plan};
     const cm__shared_step shared = shared_for(&wanted);
     bool     by_count = f->m->whole && cm_device_get_info(f->device)->style != CM_STYLE_KERNELS;

@@ -100,7 +100,7 @@ static double matrix_work(const cm_graph *step, int64_t batch)
 static cm_step_options options_of(const cm__memory_request *a)
 {
     return (cm_step_options){.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime,
-                             .layout = a->options.layout, .plan = a->options.plan};
+                             .layout = a->options.layout, .plan = a->options.plan, .loading.host = a->host};
 }
 
 /* A step with other options. Samples of several lengths need the model itself. */
@@ -169,6 +169,7 @@ static void begin(cm__memory_report *r)
     if (!r->asked.device) cm__fail(r->ctx, CM_ERR_ARGUMENT, "no device given: --device ID");
     cm__pass_on(r->ctx, cm_device_load(r->asked.device, &r->device, diag));
     cm__defer(r->ctx, free_device, r->device);
+    if (r->asked.host_file) cm__pass_on(r->ctx, cm_device_use_host(r->device, r->asked.host_file, diag));
     cm__pass_on(r->ctx, cm_step_new(g->model, r->device, &o, &r->on_device, diag));
     cm__defer(r->ctx, free_step, r->on_device);
     o = *cm_step_get_options(r->on_device);
@@ -191,7 +192,7 @@ static void curve(cm__memory_report *r)
     cm_memory_use use;
     for (int64_t b = least_batch(r); r->n_curve < CM__CURVE_POINTS; b *= 2) {
         cm__pass_on(r->ctx, cm_step_memory(r->on_device, b, &use, r->ctx->diag));
-        r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, use.fits, cm_memory_chance(&use)};
+        r->curve[r->n_curve++] = (cm__curve_point){b, use.peak_bytes, cm_memory_chance(&use)};
         bool divided = cm_device_get_info(r->device)->style != CM_STYLE_KERNELS && use.micro_batch < b;
         if (!use.fits || divided) break;
     }
