@@ -23,7 +23,7 @@
 
 static const char model_details[] =
     "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face config.json or name "
-    "(ORG/NAME, from the local cache), a captured PyTorch step (.cmt.json), or a one-line description such as\n"
+    "(ORG/NAME, from the local cache), a captured PyTorch or JAX step (.cmt.json), or a one-line description such as\n"
     "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
     "  gemm:m=64,n=1760,k=1760";
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-# PyTorch is imported only by the functions that need it.
+# PyTorch and JAX are imported only by the functions that need them.
 _WHERE = {
-    "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.trace",
+    "capture": "centimani.capturing", "Trace": "centimani.writer", "CaptureError": "centimani.errors",
+    "capture_jax": "centimani.jax_capture",
     "watch": "centimani.watching",
     **dict.fromkeys(("graph", "predict", "memory", "fits", "batch", "rank", "scale", "plan", "explain", "timeline",
                       "lookups", "Plan", "Tuning"), "centimani.questions"),

@@ -6,7 +6,7 @@ import sys
 
 COMMANDS = {
     "bench": ("centimani.bench.cli:main", "time the kernels of eager PyTorch on a device and write a profile"),
-    "capture": ("centimani.command:main", "record one training step of a PyTorch model, FILE.py:build"),
+    "capture": ("centimani.command:main", "record one training step of a PyTorch or JAX program, FILE.py:build"),
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import traceback
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
@@ -13,6 +12,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
 from . import casts, hooks, optimizers, retyped
+from .errors import user_line
 from .progress import Progress
 from .trace import CaptureError, Recorder
 from .worlds import Swapped, converted, new_world, require_supported
@@ -342,14 +342,6 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
 # ---- what went wrong, and where ----------------------------------------------------------------------------------
 
 
-def user_line(error: BaseException) -> str:
-    """The last line of the user's own code before the error."""
-    own = (os.path.dirname(os.path.abspath(torch.__file__)), os.path.dirname(os.path.abspath(__file__)))
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not os.path.abspath(f.filename).startswith(own)]
-    last = frames[-1] if frames else None
-    return f"{last.filename}:{last.lineno}: {last.line}" if last else ""
-
-
 def _cause(error: BaseException) -> str:
     line, text = user_line(error), str(error).strip()
     return f"({text.splitlines()[0][:200] if text else type(error).__name__}{', at ' + line if line else ''})"
@@ -454,7 +446,7 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
             steps, points = _steps(plan, world, swapped)
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
                         sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
-                        world.name)
+                        world.name, {"torch": torch.__version__})
         with plan.progress, _gradients_kept(model):
             _add_types(plan, world, trace, steps[0], points[0])
     except Exception as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""command.py - python -m centimani capture FILE.py:build [-o model.cmt.json]."""
+"""command.py - python -m centimani capture [--jax] FILE.py:build [-o model.cmt.json]."""
 from __future__ import annotations
 
 import argparse
@@ -8,11 +8,14 @@ import os
 import resource
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .errors import CaptureError
 
 HELP = """build() takes no argument and returns the model and its inputs, (model, inputs), or a dict of capture()'s
 arguments: model, inputs, loss, optimizer, target, batch_dim, seq_dim, name. It runs on fake tensors, so a model of
-any size can be built. Only the inputs' shapes and types matter."""
+any size can be built. Only the inputs' shapes and types matter. With --jax it returns a dict of capture_jax()'s
+arguments: train_step, args, batch_argnums, name, precision."""
 
 
 def _load(spec: str) -> Tuple[Any, str]:
@@ -40,9 +43,10 @@ def _arguments(built: Any) -> Dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m centimani capture", epilog=HELP,
-                                     description="Record one training step of a PyTorch model, without a device.")
+                                     description="Record one training step of a PyTorch or JAX program, without a device.")
     parser.add_argument("spec", metavar="FILE.py:build", help="a Python file and its function that builds the model")
     parser.add_argument("-o", "--output", metavar="PATH", help="the output file (default: NAME.cmt.json)")
+    parser.add_argument("--jax", action="store_true", help="build() returns a JAX training step and its arguments")
     parser.add_argument("--optimizer", help="sgd, momentum, adam or adamw")
     parser.add_argument("--loss", help="cross-entropy, mse or bce")
     parser.add_argument("--seq-dim", type=int, metavar="N", help="dimension whose length may be changed with --seq")
@@ -75,23 +79,41 @@ def capture_file(spec: str, **given: Any) -> Any:
     return capture(**arguments, world=world)
 
 
+def capture_jax_file(spec: str, name: Optional[str] = None) -> Any:
+    """Capture the JAX step that FILE.py:build returns."""
+    from .jax_capture import capture_jax
+    build, function = _load(spec)
+    built = build()
+    if not isinstance(built, dict) or not {"train_step", "args", "batch_argnums"} <= set(built):
+        raise ValueError(f"{function}() must return a dict with 'train_step', 'args' and 'batch_argnums'")
+    rest = {k: v for k, v in built.items() if k not in ("train_step", "args")}
+    return capture_jax(built["train_step"], *built["args"], **{**rest, "name": name or rest.get("name", function)})
+
+
+def _captured(options: argparse.Namespace) -> Any:
+    if not options.jax:
+        return capture_file(options.spec, optimizer=options.optimizer, loss=options.loss, seq_dim=options.seq_dim,
+                            name=options.name)
+    given = [o for o in ("optimizer", "loss", "seq_dim") if getattr(options, o) is not None]
+    if given:
+        raise ValueError(f"--{given[0].replace('_', '-')} has no meaning with --jax: the step itself has it")
+    return capture_jax_file(options.spec, options.name)
+
+
 def main(words: List[str]) -> int:
     options = _parser().parse_args(words)
     started = time.monotonic()
-    try:
-        from .trace import CaptureError
-    except ImportError:
+    if not options.jax and importlib.util.find_spec("torch") is None:
         sys.stderr.write("centimani: capture needs PyTorch 1.13 or later, which is not installed for this Python\n")
         return 1
     try:
-        trace = capture_file(options.spec, optimizer=options.optimizer, loss=options.loss, seq_dim=options.seq_dim,
-                             name=options.name)
+        trace = _captured(options)
         path = trace.save(options.output or f"{trace.name}.cmt.json")
     except (CaptureError, ValueError, OSError) as error:
         sys.stderr.write(f"centimani: {error}\n")
         return 1
     except Exception as error:  # the user's own build() failed
-        from .capturing import user_line
+        from .errors import user_line
         sys.stderr.write(f"centimani: {type(error).__name__}: {error}\n  at {user_line(error)}\n")
         return 1
     for warning in trace.warnings:

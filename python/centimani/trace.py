@@ -10,6 +10,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from .errors import CaptureError
 from .values import LIFTED, Values
 
 DTYPES = {
@@ -28,10 +29,6 @@ SHAPED = ("view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "as_str
           "ones", "empty", "full", "empty_strided", "new_zeros", "new_ones", "new_empty", "new_full", "randn", "rand",
           "slice_backward", "select_backward", "resize_")
 SKIPPED_ATTRIBUTES = ("device", "layout", "pin_memory", "generator", "non_blocking")
-
-
-class CaptureError(RuntimeError):
-    """Why a step could not be recorded: the operator or the line, and what to do."""
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -281,7 +281,7 @@ def _trace_of(w: watch) -> Trace:
     outputs = [loss] if loss >= 0 else [last[-1].outputs[0]] if last else []
     parameters = sum(p.numel() for p in w.recorder.parameters.values())
     trace = combine([recorder, _scaled(recorder, batch, 2)], [(batch, None), (2 * batch, None)], w.name, parameters,
-                    loss, outputs, "real")
+                    loss, outputs, "real", {"torch": torch.__version__})
     if recorder.autocast is None:
         own = retyped.own_type(list(recorder.parameters.values()))
         trace.content["precision"] = trace.content["types"] = retyped.precision_name(own)

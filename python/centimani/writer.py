@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
 
-import torch
+from .errors import CaptureError
 
-from .trace import CaptureError, OpRow, Recorder
+if TYPE_CHECKING:
+    from .trace import OpRow, Recorder
 
 SCHEMA = 1
 Point = Tuple[int, Optional[int]]  # batch size, sequence length
@@ -160,6 +161,8 @@ def _op_rows(runs: Sequence[Recorder], solver: Solver) -> List[Dict[str, Any]]:
             entry["module"] = op.module
         if op.function is not None:
             entry["function"] = op.function
+        if getattr(op, "segment", -1) >= 0:
+            entry["segment"] = op.segment
         if op.plain:
             entry["autocast"] = 0
         rows.append(entry)
@@ -214,14 +217,14 @@ class Trace:
 
 
 def combine(runs: Sequence[Recorder], points: Sequence[Point], name: str, parameters: int, loss: int,
-            outputs: Sequence[int], how: str) -> Trace:
-    """`points`: batch size (and sequence length) of each run."""
+            outputs: Sequence[int], how: str, made_by: Dict[str, str]) -> Trace:
+    """`points`: batch size (and sequence length) of each run. `made_by`: the framework that ran it, and its version."""
     first, solver = runs[0], Solver(points)
     compare(runs, points)
     dims = _dims(runs, solver, _maker_of(first))
     autocast = first.autocast
     return Trace({
-        "schema": SCHEMA, "kind": "trace", "name": name, "torch": torch.__version__, "recorded_on": how,
+        "schema": SCHEMA, "kind": "trace", "name": name, **made_by, "recorded_on": how,
         "batch": points[0][0], "seq": points[0][1], "precision": f"amp-{autocast}" if autocast else "fp32",
         "autocast": autocast, "omitted_masks": sorted(first.omitted_masks), "parameters": parameters, "loss": loss, "outputs": list(outputs),
         "warnings": list(first.warnings), "updates": first.updates, "functions": _function_rows(first),

@@ -198,8 +198,8 @@ static void read_op(cm__trace *t, const json_t *row, int32_t index)
     o->name = base_name(t, o->full, &o->in_place);
     o->module = text_of(t, json_object_get(row, "module"), "");
     o->phase = phase_of(t, json_object_get(row, "phase"));
-    o->segment = -1;
-    int64_t function = whole_at(row, "function", -1);
+    int64_t segment = whole_at(row, "segment", -1), function = whole_at(row, "function", -1);
+    o->segment = segment >= 0 && segment < t->n_ops ? (int32_t)segment : -1;
     o->function = function >= 0 && function < INT32_MAX ? (int32_t)function : -1;
     o->plain = whole_at(row, "autocast", 1) == 0;
     o->in = cm__trace_indices(t, row, "in", &o->n_in);

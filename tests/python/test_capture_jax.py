@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""test_capture_jax.py - PROGRAM: steps of JAX programs (examples/jax_steps.py). Stored captures are predicted
+everywhere; with JAX, Flax and Optax installed, the same steps are captured and compared with XLA's count of FLOP.
+
+test_capture_jax.py --store captures the stored steps again."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CAPTURES = os.path.join(ROOT, "tests", "python", "captures")
+sys.path[:0] = [os.path.join(ROOT, "python"), os.path.join(ROOT, "examples")]
+
+try:
+    import jax
+    import flax  # noqa: F401
+    import optax  # noqa: F401
+    import jax.numpy as jnp
+except ImportError:
+    jax = None
+if jax:
+    import centimani
+    import jax_steps
+    from centimani import jax_capture, jax_rules
+
+PROGRAM = sys.argv[1]
+SIZES = {"gpt": dict(layers=2, width=64, words=96, seq=32), "lstm": dict(width=32, words=48, seq=4),
+         "resnet": dict(stages=(1, 1), width=16, image=32, classes=10), "unet": dict(width=16, image=16)}
+# Parameters, and FLOP of products and convolutions of forward for one sample, pads included.
+GPT = (96 * 64 + 2 * (12 * 64 * 64 + 2 * 64), 2 * 32 * (2 * 12 * 64 * 64 + 2 * 2 * 32 * 64 + 64 * 96))
+LSTM = (2 * 48 * 32 + 8 * 32 * 32 + 4 * 32, 2 * 4 * (8 * 32 * 32 + 32 * 48))
+STEM, BLOCK = 16 * 16 * 16 * 3 * 49, 2 * 8 * 8 * 16 * 16 * 9
+SECOND = 4 * 4 * 32 * (16 * 9 + 32 * 9 + 16)
+RESNET = (3 * 16 * 49 + 2 * 16 * 16 * 9 + 16 * 32 * 9 + 32 * 32 * 9 + 16 * 32 + 2 * (3 * 16 + 3 * 32) + 330,
+          2 * (STEM + BLOCK + SECOND + 320))
+KNOWN = {"gpt": GPT, "lstm": LSTM, "resnet": RESNET}
+DEVICES = ("nvidia-h200", "google-tpu-v5e")  # a TPU multiplies fp32 numbers in bf16
+
+
+def ask(command, name, *options):
+    path = os.path.join(CAPTURES, f"{name}.cmt.json")
+    done = subprocess.run([PROGRAM, command, path, "--json", *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+def captured(name, **sizes):
+    built = getattr(jax_steps, name)(**sizes)
+    return centimani.capture_jax(built["train_step"], *built["args"], batch_argnums=built["batch_argnums"],
+                                 name=built["name"])
+
+
+def matrix_flop(graph, phase):
+    return sum(graph["flop"][phase].get(k, 0) for k in ("gemm", "conv"))
+
+
+class Stored(unittest.TestCase):
+    def test_counts(self):
+        for name, (parameters, flop) in KNOWN.items():
+            graph = ask("graph", name, "--batch", "8")
+            self.assertEqual(graph["params"], parameters, name)
+            self.assertEqual(matrix_flop(graph, "forward"), 8 * flop, name)
+
+    def test_backward_is_twice_forward(self):
+        """But the gradient of the first layer's input, which nothing needs."""
+        gpt, lstm, resnet = (ask("graph", n, "--batch", "8") for n in ("gpt", "lstm", "resnet"))
+        first_state = 8 * 2 * 4 * 32 * 32 * 2  # the initial state is no parameter: its product has one gradient less
+        self.assertEqual(matrix_flop(gpt, "backward"), 2 * 8 * GPT[1])
+        self.assertEqual(matrix_flop(lstm, "backward"), 2 * 8 * LSTM[1] - first_state // 2)
+        self.assertEqual(matrix_flop(resnet, "backward"), 8 * (2 * RESNET[1] - 2 * STEM))
+
+    def test_recomputed_layers(self):
+        """Checkpointed layers are recomputed but for their last product. The last layer may keep its first sum."""
+        half = 2 * 32 * 64 * 64
+        layer = 2 * 32 * (8 * 64 * 64 + 2 * 32 * 64)
+        least, most = 8 * (2 * layer - half), 8 * 2 * layer
+        again = matrix_flop(ask("graph", "gpt", "--batch", "8"), "recompute")
+        self.assertTrue(least <= again <= most, (least, again, most))
+
+    def test_types(self):
+        self.assertEqual(ask("graph", "gpt")["precision"], "amp-bf16")
+        self.assertEqual(ask("graph", "resnet")["precision"], "fp32")
+
+    def test_predictions(self):
+        for name in SIZES:
+            for device in DEVICES:
+                small, large = (ask("predict", name, "--device", device, "--precision", "amp-bf16", "--batch", b)
+                                for b in ("8", "4096"))
+                self.assertGreater(large["device_time_s"], small["device_time_s"], (name, device))
+                self.assertGreater(large["peak_bytes"], small["peak_bytes"], (name, device))
+
+
+@unittest.skipUnless(jax, "JAX, Flax and Optax are not installed")
+class Live(unittest.TestCase):
+    def test_stored_captures_are_of_this_code(self):
+        for name, sizes in SIZES.items():
+            with open(os.path.join(CAPTURES, f"{name}.cmt.json"), encoding="utf-8") as stored:
+                was, now = json.load(stored), captured(name, **sizes).content
+            self.assertEqual((was["parameters"], was["product_flop"]), (now["parameters"], now["product_flop"]), name)
+
+    def products(self, run):
+        needed = jax_capture._needed(run.results)
+        return [e for e in run.walk.equations if id(e) in needed and e.name in jax_capture.PRODUCTS]
+
+    def test_flop_are_xlas(self):
+        """All products of the step, those of every iteration, compiled side by side."""
+        for name in SIZES:
+            wide = dict(dtype=jnp.float32) if name == "gpt" else {}  # a CPU casts 16-bit operands, and XLA counts it
+            built = getattr(jax_steps, name)(**SIZES[name], **wide)
+            arguments = jax_capture.Arguments(built["args"], built["batch_argnums"])
+            run = jax_capture.Run(built["train_step"], arguments, arguments.batch)
+            rows = self.products(run)
+
+            def all_products(*operands):
+                pairs = zip(rows, operands[::2], operands[1::2])
+                return [e.eqn.primitive.bind(a, b, **e.params) for e, a, b in pairs]
+            shapes = [jax.ShapeDtypeStruct(v.shape, v.dtype) for e in rows for v in e.inputs[:2]]
+            counted = jax.jit(all_products).lower(*shapes).compile().cost_analysis()
+            counted = counted[0] if isinstance(counted, list) else counted
+            ours = sum(map(jax_rules.product_flop, rows))
+            self.assertAlmostEqual(ours / counted["flops"], 1, delta=1e-3, msg=name)
+
+    def test_whole_step(self):
+        """A step without loops, whose products are nearly all of its work."""
+        def step(w, x):
+            def loss(w):
+                for m in w:
+                    x_ = x @ m if m is w[0] else jnp.tanh(y) @ m
+                    y = x_
+                return (y * y).mean()
+            value, g = jax.value_and_grad(loss)(w)
+            return [a - 0.1 * b for a, b in zip(w, g)], value
+        w = [jax.ShapeDtypeStruct((4096, 4096), jnp.float32)] * 3
+        x = jax.ShapeDtypeStruct((8192, 4096), jnp.float32)
+        trace = centimani.capture_jax(step, w, x, batch_argnums=1)
+        counted = jax.jit(step).lower(w, x).compile().cost_analysis()
+        counted = counted[0] if isinstance(counted, list) else counted
+        per_sample, fixed = trace.content["product_flop"]
+        self.assertAlmostEqual((per_sample * 8192 + fixed) / counted["flops"], 1, delta=1e-3)
+
+    def refused(self, step, *args):
+        with self.assertRaises(centimani.CaptureError) as caught:
+            centimani.capture_jax(step, *args, batch_argnums=1)
+        return str(caught.exception)
+
+    def test_refusals(self):
+        w, x = jnp.ones((4, 4)), jnp.ones((8, 4))
+
+        def training(f):
+            def step(w, x):
+                value, g = jax.value_and_grad(lambda w: f(x @ w).sum())(w)
+                return w - g, value
+            return step
+        text = self.refused(training(lambda y: jnp.linalg.eigh(y.T @ y)[0]), w, x)
+        self.assertRegex(text, "eigh.*\n  at .*test_capture_jax.py")
+        self.assertIn("no backward", self.refused(lambda w, x: (x @ w).sum(), w, x))
+
+        def until(w, x):
+            y = jax.lax.while_loop(lambda y: y.sum() < 5, lambda y: y + 1, x)
+            return training(lambda y_: y_)(w, y)
+        self.assertRegex(self.refused(until, w, x), "while.*depends on the data\n  at .*test_capture_jax.py")
+
+    def test_loops_of_known_length(self):
+        def step(w, x):
+            def loss(w):
+                return jax.lax.fori_loop(0, 3, lambda i, y: jnp.tanh(y @ w), x).sum()
+            value, g = jax.value_and_grad(loss)(w)
+            return w - g, value
+        trace = centimani.capture_jax(step, jnp.ones((4, 4)), jnp.ones((8, 4)), batch_argnums=1)
+        self.assertEqual(trace.operators("forward").count("aten::matmul"), 3)
+
+    def test_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "lstm.cmt.json")
+            done = subprocess.run([sys.executable, "-m", "centimani", "capture", "--jax", "-o", path,
+                                   os.path.join(ROOT, "examples", "jax_steps.py") + ":lstm"], capture_output=True,
+                                  text=True, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(path, encoding="utf-8") as made:
+                content = json.load(made)
+        self.assertEqual(content["jax"], jax.__version__)
+        self.assertEqual(content["updates"][0]["kind"], "sgd")
+
+    def test_optimizers(self):
+        self.assertEqual(captured("gpt", **SIZES["gpt"]).content["updates"][0]["kind"], "momentum")
+        self.assertEqual(captured("unet", **SIZES["unet"]).content["updates"][0]["kind"], "adam")
+
+    def test_schema(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("jsonschema is not installed")
+        with open(os.path.join(ROOT, "data", "schema", "trace.schema.json"), encoding="utf-8") as schema:
+            jsonschema.validate(captured("unet", **SIZES["unet"]).content, json.load(schema))
+
+
+if __name__ == "__main__":
+    if "--store" in sys.argv:
+        for key, given in SIZES.items():
+            captured(key, **given).save(os.path.join(CAPTURES, f"{key}.cmt.json"))
+    else:
+        unittest.main(argv=sys.argv[:1])
