@@ -119,6 +119,9 @@ int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);
+/* networks.c: one ranking for several networks, or for one with a weight. */
+bool several_networks(const settings *s);
+int  run_networks(settings *s);
 /* largest.c: runs a job for each model of --largest, the largest first, until one meets the limits. */
 typedef int job_runner(settings *s, cm_job **refused);
 int    run_largest(settings *s, job_runner *run);

@@ -21,11 +21,17 @@
 #define TOP_PAD (128 << 10) /* glibc's default */
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 
-static const char model_details[] =
-    "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face config.json or name "
-    "(ORG/NAME, from the local cache), a captured PyTorch or JAX step (.cmt.json), or a one-line description such as\n"
-    "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"
-    "  gemm:m=64,n=1760,k=1760";
+#define MODEL_DETAILS                                                                                                  \
+    "MODEL is a named model ('centimani models' lists them), an .onnx file, a Hugging Face config.json or name "       \
+    "(ORG/NAME, from the local cache), a captured PyTorch or JAX step (.cmt.json), or a one-line description such as\n" \
+    "  gpt:layers=24,hidden=1024,heads=16,seq=1024,vocab=51200\n"                                                      \
+    "  gemm:m=64,n=1760,k=1760"
+
+static const char model_details[] = MODEL_DETAILS;
+
+static const char rank_details[] =
+    "Several models are ranked by the total time of their jobs, by cost or by energy, each WEIGHT times: "
+    "resnet50*3 bert-large. Without a size, a job has a million samples.\n" MODEL_DETAILS;
 
 static const char device_details[] =
     "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check' validates "
@@ -106,8 +112,8 @@ const command commands[] = {
      scale_details, FOR_SCALE, 1, 1, run_scale},
     {"plan", "MODEL", "Find the best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN,
      1, 1, run_plan},
-    {"rank", "MODEL", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
-     model_details, FOR_RANK, 1, 1, run_rank},
+    {"rank", "MODEL[*WEIGHT]...", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
+     rank_details, FOR_RANK, 1, OPERANDS_MAX, run_rank},
     {"explain", "MODEL", "Explain where the time of a step goes: operators on the roofline, or beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
     {"report", "MODEL", "Write the ranking and details of its best devices as one HTML page", model_details,

@@ -1191,7 +1191,8 @@ typedef struct cm_rank_options {
     int32_t              n_prices;
     const char          *offers;   /* file that replaces the built-in offers (docs/plans.md); NULL: none */
     double               epochs;   /* 0: 1 */
-    double               samples, tokens; /* of an epoch: one of the two, or neither if the dataset gives it */
+    double               samples, tokens; /* of an epoch; of both the tokens, unless samples are not sequences of
+                                             tokens; neither if the dataset gives it */
     double               max_hours, max_usd;
     double               port_hours, port_usd_hour; /* engineering time to port the model from the baseline, its rate */
     int32_t              threads;  /* 0: one per core, at most 8 */
@@ -1263,6 +1264,37 @@ const cm_rank_entry   *cm_ranking_entry(const cm_ranking *ranking, int32_t index
 const char            *cm_ranking_unit(const cm_ranking *ranking);   /* of cm_rank_entry.value: "samples/USD" */
 int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
+
+/* ---- several networks --------------------------------------------------------------------------------------------- */
+
+typedef struct cm_network {
+    const char     *model;
+    double          weight;  /* how often its job runs; above 0 */
+    cm_rank_options options; /* its objective, limits and baseline are ignored */
+} cm_network;
+
+/* A device for all networks. */
+typedef struct cm_mix_entry {
+    /* hours, usd, kwh: sums of the networks' jobs times their weights; value, interval: of the objective; state, reason:
+       of the worst network; prediction: only step_time_s and interval_s, the sum in seconds; price_hour: usd / hours */
+    cm_rank_entry               total;
+    const cm_rank_entry *const *parts; /* of each network */
+} cm_mix_entry;
+
+typedef struct cm_mix cm_mix;
+
+/* Rank all devices by the total time (objective throughput or time), cost (price or cost) or energy of several networks'
+   jobs. options: objective, max_hours and max_usd of the total. */
+cm_status           cm_mix_run(const cm_network *networks, int32_t count, const cm_rank_options *options, cm_mix **mix,
+                               cm_diag *diag);
+void                cm_mix_free(cm_mix *mix);
+cm_objective        cm_mix_objective(const cm_mix *mix); /* time, cost or energy */
+int32_t             cm_mix_networks(const cm_mix *mix);
+const cm_network   *cm_mix_network(const cm_mix *mix, int32_t index);
+const cm_ranking   *cm_mix_ranking(const cm_mix *mix, int32_t index); /* of a network alone */
+int32_t             cm_mix_entries(const cm_mix *mix);
+int32_t             cm_mix_placed(const cm_mix *mix); /* number of ranked entries; they come first */
+const cm_mix_entry *cm_mix_get_entry(const cm_mix *mix, int32_t index);
 
 /* ---- a whole training job --------------------------------------------------------------------------------------- */
 

@@ -123,6 +123,7 @@ int run_rank(settings *s)
     }
     if (!settle_ranking(s)) return EXIT_USAGE;
     if (!job_makes_sense(s)) return EXIT_USAGE;
+    if (several_networks(s)) return run_networks(s);
     if (s->largest) return run_largest(s, run_job);
     if (s->job.max_devices) return run_job(s, NULL);
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);

@@ -7,7 +7,7 @@ import ctypes.util
 import json
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -140,15 +140,23 @@ def _words(options: Mapping[str, Any]) -> List[str]:
     return [word for key, value in options.items() for word in _item(key, value)]
 
 
+def _networks(model: Any) -> List[Tuple[Model, Optional[float]]]:
+    """The networks of a question with their weights: a list, a mapping to weights, or one network."""
+    if isinstance(model, Mapping):
+        return list(model.items())
+    return [(one, None) for one in (model if isinstance(model, (list, tuple)) else [model])]
+
+
 def ask(command: str, model: Model, options: Mapping[str, Any]) -> Dict[str, Any]:
-    with _spec(model) as spec:
-        text, notes = answer(command, spec, "--json", *_words(options))
+    with ExitStack() as stack:
+        specs = [stack.enter_context(_spec(one)) + (f"*{weight}" if weight is not None else "") for one, weight in _networks(model)]
+        text, notes = answer(command, *specs, "--json", *_words(options))
     try:
         result: Dict[str, Any] = json.loads(text)
     except ValueError:
         raise CentimaniError(f"'{command}' gave no JSON") from None
     result.setdefault("warnings", [n[len("warning: "):] for n in notes if n.startswith("warning: ")])
-    if not isinstance(model, (str, os.PathLike)):
+    if not isinstance(model, (str, os.PathLike, list, tuple, Mapping)):
         result["model"] = getattr(getattr(model, "trace", model), "name", result.get("model"))
     return result
 

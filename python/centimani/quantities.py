@@ -82,13 +82,13 @@ class Quantity(float):
     __str__ = float.__repr__
 
 
-INTERVALS = {"step_time_s": "interval_s", "peak_bytes": "interval_bytes"}
+INTERVALS = {"step_time_s": "interval_s", "time_s": "interval_s", "peak_bytes": "interval_bytes"}
 RATES, TOTALS = ("throughput_samples_s", "tokens_s", "samples_per_usd"), ("hours", "usd")
 
 
 def _ends(answer: Mapping[str, Any], name: str) -> Tuple[Optional[float], Optional[float]]:
     """The interval of a field. Rates and totals of the training have that of the step's time."""
-    step, times = answer.get("step_time_s"), answer.get("interval_s")
+    step, times = answer.get("step_time_s") or answer.get("time_s"), answer.get("interval_s")
     whole = answer.get(INTERVALS[name]) if name in INTERVALS else None
     if f"{name}_low" in answer:
         whole = (answer[f"{name}_low"], answer[f"{name}_high"])

@@ -111,6 +111,10 @@ class Ranked(Prediction):
     energy_j_per_sample: Optional[float] = None
     fits: Optional[bool] = None
     tied_with_next: bool = False
+    time_s: Optional[float] = None  # of several networks, with cost_usd and energy_j the sums over `networks`
+    cost_usd: Optional[float] = None
+    energy_j: Optional[float] = None
+    networks: List[Dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(eq=False)

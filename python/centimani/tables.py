@@ -28,6 +28,14 @@ STEP: Sequence[Column] = (("step", lambda r: seconds(r.step_time_s)), ("90 % int
 NEEDS: Sequence[Column] = (("needs", lambda r: bytes_text(r.peak_bytes)), ("fits", lambda r: _yes_no(r.fits)))
 PREDICTED: Sequence[Column] = (DEVICE, BATCH, ("precision", lambda r: r.precision), *STEP,
                                ("MFU", lambda r: "-" if r.mfu is None else f"{100 * r.mfu:.1f} %"))
+
+
+def _network(index: int, network: Mapping[str, Any]) -> Column:
+    """The time of one of several networks."""
+    times = "" if network["weight"] == 1 else f"*{network['weight']:g}"
+    return network["model"] + times, lambda r: seconds(r.networks[index]["time_s"])
+
+
 # The columns of each kind of answer.
 COLUMNS: Dict[str, Sequence[Column]] = {
     "Graph": (("model", lambda r: r.model), ("parameters", lambda r: f"{r.params:,}"),
@@ -40,6 +48,8 @@ COLUMNS: Dict[str, Sequence[Column]] = {
     "Job": (("devices", lambda r: str(r.n)), DEVICE, ("at", lambda r: r.provider or r.cluster or "-"),
             ("time", lambda r: seconds(r.job["time_s"])), ("USD", lambda r: number(r.job["cost_usd"])), *STEP[:2],
             ("fits", lambda r: _yes_no(r.fits))),
+    "Networks": (DEVICE, ("time", lambda r: seconds(r.time_s)), ("90 % interval", lambda r: _ends(r.time_s)),
+                 ("USD", lambda r: number(r.cost_usd)), ("fits", lambda r: _yes_no(r.fits))),
     "Memory": (DEVICE, BATCH, *NEEDS, ("most at", lambda r: r.peak_op or "-")),
     "Fit": (DEVICE, BATCH, *NEEDS, ("probability", lambda r: f"{100 * r.probability:.0f} %"),
             ("largest micro-batch", lambda r: "-" if r.largest_micro_batch is None else str(r.largest_micro_batch))),
@@ -106,8 +116,10 @@ class Table(Generic[T]):
     def _cells(self) -> List[List[str]]:
         if not self.rows or self.kind is None:
             return []
-        name = "Job" if getattr(self.rows[0], "job", None) else self.kind.__name__
-        return [[title for title, _ in COLUMNS[name]]] + [[show(r) for _, show in COLUMNS[name]] for r in self.rows]
+        first = self.rows[0]
+        name = "Job" if getattr(first, "job", None) else "Networks" if getattr(first, "networks", None) else self.kind.__name__
+        columns = [*COLUMNS[name], *(_network(i, n) for i, n in enumerate(getattr(first, "networks", None) or []))]
+        return [[title for title, _ in columns]] + [[show(r) for _, show in columns] for r in self.rows]
 
     def __str__(self) -> str:
         cells = self._cells()

@@ -49,9 +49,10 @@ void cm__rank_read_job(cm_ranking *r)
     double                 epochs = o->epochs > 0 ? o->epochs : 1, each = o->samples > 0 ? o->samples : epoch_of(r);
     r->info.seq = r->n_steps && r->steps[0].forward ? cm_graph_seq(r->steps[0].forward) : 0;
     r->info.tokens_per_sample = cm_load_tokens(&o->load, r->info.seq);
-    if (o->tokens > 0 && !(r->info.tokens_per_sample > 0))
+    bool by_tokens = o->tokens > 0 && (r->info.tokens_per_sample > 0 || !(o->samples > 0));
+    if (by_tokens && !(r->info.tokens_per_sample > 0))
         cm__fail(r->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
-    if (o->tokens > 0) each = o->tokens / r->info.tokens_per_sample;
+    if (by_tokens) each = o->tokens / r->info.tokens_per_sample;
     bool whole = o->objective == CM_OBJECTIVE_TIME || o->objective == CM_OBJECTIVE_COST;
     bool needed = whole || o->max_hours > 0 || o->max_usd > 0;
     if (!(each > 0) && (needed || o->epochs > 0)) {
@@ -60,7 +61,7 @@ void cm__rank_read_job(cm_ranking *r)
     }
     r->info.job_samples = each > 0 ? epochs * each : NAN;
     if (!(each > 0)) return;
-    r->info.job = o->tokens > 0 ? count_text(r->ctx, epochs * o->tokens, "tokens")
+    r->info.job = by_tokens ? count_text(r->ctx, epochs * o->tokens, "tokens")
                                 : count_text(r->ctx, epochs * each, "samples");
     if (o->epochs > 0) r->info.job = cm__format(r->ctx, "%s in %g epochs", r->info.job, epochs);
 }

@@ -25,6 +25,7 @@ typedef struct cm__renderer {
     void (*scale)(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
     void (*explain)(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
     void (*rank)(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+    void (*mix)(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
     void (*watch)(cm__ctx *ctx, const cm__watch_report *report, FILE *out);
     void (*job)(cm__ctx *ctx, const cm__job_report *report, FILE *out);
     void (*compare)(cm__ctx *ctx, const cm__compare_report *report, FILE *out);
@@ -92,6 +93,9 @@ void cm__scale_csv(cm__ctx *ctx, const cm__scale_report *report, FILE *out);
 void cm__explain_text(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__explain_json(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
 void cm__explain_csv(cm__ctx *ctx, const cm__explain_report *report, FILE *out);
+void cm__mix_text(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
+void cm__mix_json(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
+void cm__mix_csv(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);

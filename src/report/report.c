@@ -22,6 +22,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .scale = cm__scale_text,
                          .explain = cm__explain_text,
                          .rank = cm__rank_text,
+                         .mix = cm__mix_text,
                          .job = cm__job_text,
                          .watch = cm__watch_text,
                          .compare = cm__compare_text,
@@ -45,6 +46,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                          .scale = cm__scale_json,
                          .explain = cm__explain_json,
                          .rank = cm__rank_json,
+                         .mix = cm__mix_json,
                          .job = cm__job_json,
                          .watch = cm__watch_json,
                          .compare = cm__compare_json,
@@ -65,6 +67,7 @@ const cm__renderer cm__renderers[CM__FORMATS] = {
                         .scale = cm__scale_csv,
                         .explain = cm__explain_csv,
                         .rank = cm__rank_csv,
+                        .mix = cm__mix_csv,
                         .job = cm__job_csv,
                         .watch = cm__watch_csv},
     [CM__FORMAT_HTML] = {.name = "html", .validate = cm__validate_html},
@@ -169,6 +172,11 @@ cm_status cm__scale_report_print(const cm__scale_report *report, cm__output_form
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag)
 {
     PRINT(format, cm__renderers[format].rank(ctx, report, to));
+}
+
+cm_status cm__mix_report_print(const cm__mix_report *report, cm__output_format format, FILE *out, cm_diag *diag)
+{
+    PRINT(format, cm__renderers[format].mix(ctx, report, to));
 }
 
 cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag)

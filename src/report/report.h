@@ -371,6 +371,17 @@ typedef struct cm__rank_report {
     bool                   brief; /* omit the lists of devices that are not ranked */
 } cm__rank_report;
 
+/* `rank` of several networks. */
+typedef struct cm__mix_report {
+    const char            *models; /* as the user wrote them, separated by blanks */
+    const cm_rank_options *asked;
+    const cm_mix          *mix;
+} cm__mix_report;
+
+/* "resnet50*3": a network with its weight, as a heading; and the unit of the total. */
+const char *cm__network_name(cm__ctx *ctx, const cm_network *network);
+const char *cm__mix_unit(const cm_mix *mix);
+
 /* `rank --max-devices`: a whole job. */
 typedef struct cm__job_report {
     const cm_job_options *asked;
@@ -665,6 +676,7 @@ cm_status cm__explain_report_print(const cm__explain_report *report, cm__output_
 cm_status cm__watch_report_print(const cm__watch_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__diff_report_print(const cm__diff_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__job_report_print(const cm__job_report *report, cm__output_format format, FILE *out, cm_diag *diag);
+cm_status cm__mix_report_print(const cm__mix_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 cm_status cm__rank_report_print(const cm__rank_report *report, cm__output_format format, FILE *out, cm_diag *diag);
 /* The step as a Chrome trace; the tensors of the step as a memory snapshot of PyTorch (a pickle). */
 cm_status cm__predict_report_trace(const cm__predict_report *report, FILE *out, cm_diag *diag);

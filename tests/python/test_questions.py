@@ -109,6 +109,18 @@ class Answers(unittest.TestCase):
         lines = str(centimani.rank("resnet50", max_devices=8, samples="10M", devices="nvidia-h100")[:2]).splitlines()
         self.assertTrue(lines[0].split()[:5] == ["devices", "device", "at", "time", "USD"] and len(lines) == 3, lines)
 
+    def test_several_networks(self):
+        both = centimani.rank({"resnet50": 3, "unet": 1}, devices=[H200, "nvidia-l4"], samples="1M")
+        alone = centimani.rank("unet", objective="time", devices=H200, samples="1M")[0]
+        first = both[0]
+        self.assertEqual(first.device, H200)
+        self.assertEqual(first.networks[1]["time_s"], 3600 * alone.hours)
+        self.assertAlmostEqual(first.time_s, sum(n["time_s"] for n in first.networks), places=6)
+        self.assertLess(first.time_s.low, first.time_s)
+        self.assertEqual(str(both).splitlines()[0].split()[-2:], ["resnet50*3", "unet"])
+        listed = centimani.rank(["resnet50*3", "unet"], devices=[H200, "nvidia-l4"], samples="1M")
+        self.assertEqual([row.time_s for row in listed], [row.time_s for row in both])
+
     def test_frames(self):
         frame = self.ranking.to_pandas()
         self.assertEqual(list(frame["device"]), [row.device for row in self.ranking])

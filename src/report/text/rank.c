@@ -7,19 +7,22 @@
 
 /* ---- devices that are not ranked -------------------------------------------------------------------------------- */
 
-static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+void cm__rank_unplaced(cm__ctx *ctx, const cm_rank_entry *e, cm_rank_state *last, FILE *out)
 {
     static const char *const heads[] = {[CM_RANK_UNCERTAIN] = "too uncertain to rank (90 % intervals)",
                                         [CM_RANK_NOT_OFFERED] = "not offered (90 % intervals); --devices all ranks them",
                                         [CM_RANK_NO_VALUE] = "not ranked", [CM_RANK_OVER] = "excluded",
                                         [CM_RANK_NO_FIT] = "does not fit", [CM_RANK_CANNOT] = "cannot run it"};
-    cm_rank_state            last = CM_RANK_PLACED;
-    for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++) {
-        const cm_rank_entry *e = cm_ranking_entry(r->ranking, k);
-        if (e->state != last) fprintf(out, "\n%s\n", heads[e->state]);
-        last = e->state;
-        cm__print_note(ctx, out, "  ", cm_device_get_info(e->device)->id, 28, e->reason ? e->reason : "-");
-    }
+    if (e->state != *last) fprintf(out, "\n%s\n", heads[e->state]);
+    *last = e->state;
+    cm__print_note(ctx, out, "  ", cm_device_get_info(e->device)->id, 28, e->reason ? e->reason : "-");
+}
+
+static void print_unplaced(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    cm_rank_state last = CM_RANK_PLACED;
+    for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++)
+        cm__rank_unplaced(ctx, cm_ranking_entry(r->ranking, k), &last, out);
 }
 
 /* ---- what profiles do not state ---------------------------------------------------------------------------------- */
@@ -88,12 +91,16 @@ static bool large_instances(const cm_ranking *ranking)
     return false;
 }
 
-static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+void cm__rank_basis_line(cm__ctx *ctx, const cm_rank_options *a, FILE *out)
 {
-    const cm_rank_options *a = r->asked;
     fprintf(out, "# prices: %s", a->price_basis == CM_BASIS_ANY ? "any basis" : cm_basis_name(a->price_basis));
     if (a->provider) fprintf(out, ", of %s", cm__printable(ctx, a->provider));
     fputs(", cheapest provider (median of its regions); --price-basis selects another\n", out);
+}
+
+static void print_basis(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    cm__rank_basis_line(ctx, r->asked, out);
     if (large_instances(r->ranking))
         fputs("# (Nx): sold in instances of N devices; --max-devices counts the cost of whole instances\n", out);
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* networks.c - `rank MODEL*WEIGHT MODEL ...`: one ranking for several networks. */
+#include <stdlib.h>
+#include <string.h>
+#include "base/text.h"
+#include "cli.h"
+
+/* "resnet50*3" -> 3 and the length of the name; without a weight 1. */
+static double weight_in(const char *operand, size_t *length)
+{
+    const char *star = strrchr(operand, '*');
+    double      weight;
+    *length = strlen(operand);
+    if (!star || star == operand || !cm__parse_real(cm__span_of(star + 1), &weight)) return 1;
+    *length = (size_t)(star - operand);
+    return weight;
+}
+
+bool several_networks(const settings *s)
+{
+    size_t length;
+    weight_in(s->operands[0], &length);
+    return s->n_operands > 1 || s->operands[0][length];
+}
+
+/* The first option given that is about one network; NULL: none. */
+static const char *option_of_one(const settings *s)
+{
+    const struct {
+        const char *name;
+        bool        is;
+    } given[] = {{"--max-devices", s->job.max_devices > 0}, {"--largest", s->largest}, {"--baseline", s->rank.baseline}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].is) return given[i].name;
+    return NULL;
+}
+
+static bool fill(const settings *s, cm_network *networks, char (*names)[CLI_PATH_MAX])
+{
+    size_t length;
+    for (int i = 0; i < s->n_operands; i++) {
+        networks[i].weight = weight_in(s->operands[i], &length);
+        if (length >= CLI_PATH_MAX || !(networks[i].weight > 0)) {
+            say("rank: '%s': a weight is a number above 0, such as resnet50*3", s->operands[i]);
+            return false;
+        }
+        memcpy(names[i], s->operands[i], length);
+        names[i][length] = 0;
+        networks[i].model = names[i];
+        networks[i].options = s->rank;
+    }
+    return true;
+}
+
+static const char *all_names(const settings *s, char *text, size_t size)
+{
+    text[0] = 0;
+    for (int i = 0; i < s->n_operands; i++) {
+        size_t used = strlen(text);
+        cm__join(text + used, size - used, i ? " " : "", s->operands[i], NULL);
+    }
+    return text;
+}
+
+static int report_mix(const settings *s, const cm_mix *mix, cm_diag *diag)
+{
+    char           models[CLI_PATH_MAX];
+    cm__mix_report report = {.models = all_names(s, models, sizeof models), .asked = &s->rank, .mix = mix};
+    for (int32_t i = 0; i < cm_mix_networks(mix); i++) say_warnings(cm_ranking_graph(cm_mix_ranking(mix, i), 0));
+    cm_status status = cm__mix_report_print(&report, format_of(s), results(), diag);
+    return status ? say_failed(status, diag) : cm_mix_placed(mix) ? EXIT_DONE : EXIT_NOTHING_FITS;
+}
+
+int run_networks(settings *s)
+{
+    cm_network  networks[OPERANDS_MAX] = {0};
+    cm_mix     *mix = NULL;
+    cm_diag     diag = {0};
+    const char *one = option_of_one(s);
+    if (one) {
+        say("rank: %s is about one network; several are ranked by the sums of their jobs on single devices", one);
+        return EXIT_USAGE;
+    }
+    char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
+    if (!names || !fill(s, networks, names)) return free(names), EXIT_USAGE;
+    cm_status status = cm_mix_run(networks, s->n_operands, &s->rank, &mix, &diag);
+    int code = status == CM_ERR_ARGUMENT ? (say_failed(status, &diag), EXIT_USAGE)
+               : status                  ? say_failed(status, &diag)
+                                         : report_mix(s, mix, &diag);
+    cm_mix_free(mix);
+    free(names);
+    return code;
+}
