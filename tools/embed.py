@@ -431,6 +431,15 @@ def rule_rows(path, columns):
             yield row
 
 
+def of_one_release(path, rows):
+    """All rows; those that were measured with PyTorch with one release of it, because questions have one value of a rule."""
+    rows = list(rows)
+    releases = {row["software"] for row in rows} - {"-"}
+    if len(releases) > 1:
+        sys.exit(f"{path}: rows of PyTorch {' and '.join(sorted(releases))}: numbers of two releases would be mixed")
+    return rows
+
+
 def members(rows):
     return ", ".join(f".{row['rule']} = {float(row['value'])!r}" for row in rows)
 
@@ -471,14 +480,14 @@ def embed_rules(out_path, factors, workspaces):
     with open(out_path, "w", encoding="utf-8") as out:
         out.write("/* Made by tools/embed.py from data; do not edit. */\n#include \"model/memory/workspace.h\"\n"
                   "#include \"model/time/factors.h\"\n\n"
-                  f"const cm__factors cm__time_factors = {{{members(rule_rows(factors, ['rule', 'value', 'kind', 'source']))}}};\n\n"
+                  f"const cm__factors cm__time_factors = {{{members(of_one_release(factors, rule_rows(factors, ['rule', 'value', 'kind', 'software', 'program', 'source'])))}}};\n\n"
                   "const cm__cudnn_rules cm__cudnn_versions[] = {\n")
         out.writelines(f"    {{.version = {c_string(version)}, {members(rows)}}},\n" for version, rows in versions.items())
         out.write("};\n")
 
 
-LAWS = ["rule", "op", "pass", "variant", "dtype", "role", "form", "work", "steps", "value", "kind", "source"]
-LAW_ROLES, LAW_FORMS = ["replace", "cap", "floor"], ["blocks", "serial", "loops"]
+LAWS = ["rule", "op", "pass", "variant", "dtype", "role", "form", "work", "steps", "value", "kind", "software", "program", "source"]
+LAW_ROLES, LAW_FORMS = ["replace", "floor"], ["blocks", "serial", "loops"]
 LAW_WORDS = {"ceil", "floor", "log2", "exp2", "fmin", "fmax", "fmod", "element", "cache"}
 
 
@@ -497,7 +506,7 @@ def law_function(out, path, row, number, sizes, column):
 
 def embed_laws(out_path, calls_path, path):
     calls, texts, first = call_sizes(calls_path), [], [0]
-    rows = [{**row, "op": op} for row in rule_rows(path, LAWS) for op in row["op"].split(",")]
+    rows = [{**row, "op": op} for row in of_one_release(path, rule_rows(path, LAWS)) for op in row["op"].split(",")]
     if not {row["op"] for row in rows} <= set(calls) or not {row["role"] for row in rows} <= set(LAW_ROLES) \
             or not {row["form"] for row in rows} <= set(LAW_FORMS) or not {row["pass"] for row in rows} <= {*PASSES, "*"}:
         sys.exit(f"{path}: an unknown call, pass, role or form")

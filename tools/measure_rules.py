@@ -4,8 +4,8 @@
 
 Prints the value of each rule of data/kernel_laws.tsv, and of those of data/factors.tsv that count kernels, beside the stored
 one: clock cycles per unit of work for laws, at the clock of the H200's profile, and bytes of a copy for generated kernels.
-A law is measured by kernels of several sizes, each divided by the law's own count of work; the median counts. Needs PyTorch
-with CUDA, for deformed convolutions torchvision.
+A law is measured by kernels of two sizes, each divided by the law's own count of work; these lines end in the kernel call and
+its seconds (tests/validation/rules.tsv). Needs PyTorch with CUDA, for deformed convolutions torchvision.
 """
 import argparse
 import json
@@ -21,6 +21,7 @@ from torch.profiler import ProfilerActivity, profile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLOCK = json.loads((ROOT / "data/devices/nvidia-h200.json").read_text())["clock_hz"]["value"]
+CALLS_DEF = (ROOT / "src/device/calls.def").read_text()
 RESIDENT = 2048  # threads of a multiprocessor: laws.c
 WORDS = {"ceil": math.ceil, "fmin": min, "fmax": max, "fmod": math.fmod, "log2": math.log2, "cache": 50 * 2**20}
 
@@ -58,12 +59,17 @@ def kernel_time(run, kernels=""):
     return statistics.median(sum(times[i * each:(i + 1) * each]) for i in range(7)) if each else math.nan
 
 
-def cycles(law, run, sizes, kernels=""):
+def measured(law, call, run, sizes, kernels=""):
+    """The value of a law by one kernel, the call and its seconds."""
+    op, *rest = call.split()
+    names = re.findall(r'SIZE\(\w+, \w+, "(\w+)"\)', re.search(rf'"{op}".*?END', CALLS_DEF, re.S)[0])
+    text = f"{op} {' '.join(rest)} fp32 {','.join(str(sizes.get(name, 1)) for name in names)}"
     sizes = {"element": 4, **sizes}
     work, steps = (1 if law[column] == "-" else value(law[column], sizes) for column in ("work", "steps"))
     cores = torch.cuda.get_device_properties(0).multi_processor_count
     units = {"blocks": work * steps / cores, "serial": work * steps, "loops": max(1, work / (cores * RESIDENT)) * steps}[law["form"]]
-    return kernel_time(run, kernels) * CLOCK / units
+    seconds = kernel_time(run, kernels)
+    return seconds * CLOCK / units, text, seconds
 
 
 def rand(*sizes, grad=False):
@@ -78,12 +84,6 @@ def gradient(output, source):
 
 def rows(vocab, tokens, width):
     return rand(vocab, width), torch.randint(0, vocab, (tokens,), device="cuda")
-
-
-def accumulated(vocab, tokens, width):
-    table, index = rows(vocab, tokens, width)
-    values = rand(tokens, width)
-    return lambda: table.index_put_((index,), values, accumulate=True), {"vocab": vocab, "tokens": tokens, "width": width}
 
 
 def pool(channels, side):
@@ -119,19 +119,18 @@ def solved(batch, n, right):
 
 def copied(tokens, width):
     table, index = rows(30000, tokens, width)
-    return lambda: table[index], {"tokens": tokens, "width": width}, "gather|index"
+    return lambda: table[index], {"tokens": tokens, "vocab": 30000, "width": width}, "gather|index"
 
 
-def labels(count, classes, backward):
-    x, y = rand(count, classes, grad=True), torch.randint(0, classes, (count,), device="cuda")
-    out = F.nll_loss(x, y)
-    return gradient(out, x) if backward else lambda: F.nll_loss(x, y), {"reduce": count}, "nll"
+def labels(count, classes):
+    x, y = rand(count, classes), torch.randint(0, classes, (count,), device="cuda")
+    return lambda: F.nll_loss(x, y), {"reduce": count}, "nll"
 
 
 def gathered(tokens, width):
     table, index = rows(100000, tokens, width)
     index = index[:, None].expand(-1, width)
-    return lambda: torch.gather(table, 0, index), {"tokens": tokens, "width": width}
+    return lambda: torch.gather(table, 0, index), {"tokens": tokens, "vocab": 100000, "width": width}
 
 
 def deformed(channels, side, part):
@@ -145,20 +144,19 @@ def deformed(channels, side, part):
             "image": (gradient(out, x), {"outer": pixels * channels, "inner": 9}, "col2im_kernel|gradient_kernel|input")}[part]
 
 
-LAWS = {"accumulated_rows": [lambda: accumulated(30000, 65536, 256), lambda: accumulated(50000, 200000, 128)],
-        "volume_pools": [lambda: pool(32, 48), lambda: pool(64, 64)],
-        "softmax_columns": [lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
-        "softmax_columns_backward": [lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
-        "sampled_places": [lambda: places(64, 64, False), lambda: places(128, 96, False)],
-        "sampled_places_backward": [lambda: places(64, 64, True), lambda: places(128, 96, True)],
-        "factor_rows": [lambda: factored(128, 256), lambda: factored(32, 365)],
-        "triangular_rows": [lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
-        "copied_rows": [lambda: copied(734003, 64), lambda: copied(400000, 128)],
-        "labels": [lambda: labels(65536, 32, False), lambda: labels(65536, 32, True)],
-        "gathered_rows": [lambda: gathered(65536, 64), lambda: gathered(500000, 128)],
-        "deformed_columns": [lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
-        "deformed_places": [lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
-        "deformed_image": [lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
+LAWS = {"volume_pools": ["reduce forward max_pool3d", lambda: pool(32, 48), lambda: pool(64, 64)],
+        "softmax_columns": ["softmax forward planes", lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
+        "softmax_columns_backward": ["softmax backward planes", lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
+        "sampled_places": ["resize forward sample:nchw", lambda: places(64, 64, False), lambda: places(128, 96, False)],
+        "sampled_places_backward": ["resize backward sample:nchw", lambda: places(64, 64, True), lambda: places(128, 96, True)],
+        "factor_rows": ["reduce forward cholesky", lambda: factored(128, 256), lambda: factored(32, 365)],
+        "triangular_rows": ["reduce forward substitute", lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
+        "copied_rows": ["embedding forward select", lambda: copied(3000000, 32), lambda: copied(5000000, 16)],
+        "labels": ["reduce forward nll", lambda: labels(65536, 32), lambda: labels(400000, 8)],
+        "gathered_rows": ["embedding forward gather:rows", lambda: gathered(65536, 64), lambda: gathered(500000, 128)],
+        "deformed_columns": ["reduce forward deform_columns", lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
+        "deformed_places": ["reduce forward deform_places", lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
+        "deformed_image": ["elementwise forward deform_image", lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
 
 
 def slope(make, few, many):
@@ -167,7 +165,7 @@ def slope(make, few, many):
     return (kernel_time(more) - kernel_time(less)) / (units_more - units_less)
 
 
-def repeated(function, count=1 << 25, draws=False):
+def repeated(function, count=1 << 25):
     """A generated kernel that applies a function so many times to each number."""
     def make(times):
         def body(x):
@@ -184,11 +182,6 @@ def copies(count):
     return (lambda: compiled(x)), 8 * count
 
 
-def halves(count):
-    compiled, x = torch.compile(lambda x: x + 1, dynamic=False), rand(count).bfloat16()
-    return (lambda: compiled(x)), count
-
-
 def largest(count):
     compiled, x = torch.compile(lambda x: x.abs().amax(), dynamic=False), rand(count).bfloat16()
     return (lambda: compiled(x)), count
@@ -201,12 +194,6 @@ def grown(layout, scale):
         out = torch.compile(lambda x: F.interpolate(x, scale_factor=scale, mode="bilinear"), dynamic=False)(x)
         return gradient(out, x), 4 * out.numel()
     return make
-
-
-def pooled(channels):
-    x = rand(8, channels, 112, 112).requires_grad_()
-    out = torch.compile(lambda x: F.max_pool2d(x, 3, 2, 1), dynamic=False)(x)
-    return gradient(out, x), 9 * out.numel()
 
 
 def added(count):
@@ -226,16 +213,18 @@ def foreach(function, operands):
 def generated():
     """Rules of generated kernels and of functions over lists of tensors, by name."""
     byte = slope(copies, 1 << 25, 1 << 26)
-    yield "access_bytes", slope(halves, 1 << 25, 1 << 26) / byte / 2 - 2
     yield "largest_bytes", slope(largest, 1 << 25, 1 << 26) / byte
-    yield "function_flop", slope(repeated(torch.exp), 2, 8) / byte / 4
+    yield "function_flop", slope(repeated(torch.exp), 16, 64) / byte / 4
     yield "random_number", slope(repeated(lambda x: F.dropout(x, 0.1, True)), 1, 5) / byte
-    yield "pool_gradient", slope(pooled, 64, 128) / byte
-    yield "atomic_add", slope(grown(torch.contiguous_format, 2), 64, 128) / byte
+    twice, eight = (slope(grown(torch.contiguous_format, scale), 64, 128) / byte for scale in (2, 8))
+    yield "atomic_add", twice
+    yield "atomic_add_lanes", 8 / (eight / twice)
     yield "atomic_add_nhwc", slope(grown(torch.channels_last, 2), 64, 128) / byte
     yield "atomic_add_share", (slope(added, 1 << 18, 1 << 19) / byte - 4) / 4
     base = foreach(lambda a, b: torch._foreach_add_(a, b), 2)
+    one = [rand(1 << 15)]
     yield "foreach_cycles", base
+    yield "foreach_start_s", kernel_time(lambda: torch._foreach_add_(one, one)) - 16 * base / CLOCK
     yield "foreach_lerp", foreach(lambda a, b: torch._foreach_lerp_(a, b, 0.1), 2) - base
     yield "foreach_product", foreach(lambda a, b, c: torch._foreach_addcmul_(a, b, c, 0.1), 3) - base
     yield "foreach_root", foreach(lambda a: torch._foreach_sqrt_(a), 1) - base
@@ -245,9 +234,10 @@ def generated():
 
 def laws(only):
     for name, law in rows_of("kernel_laws.tsv").items():
-        if only in name:
+        call, *cases = LAWS[name]
+        for case in cases if only in name else ():
             try:
-                yield name, statistics.median(cycles(law, *case()) for case in LAWS[name])
+                yield name, *measured(law, call, *case())
             except (ImportError, RuntimeError) as error:
                 print(f"{name}: {error}", file=sys.stderr)
 
@@ -258,9 +248,10 @@ def main():
     parser.add_argument("--only", default="", help="laws whose name contains this; generated kernels: 'generated'")
     args = parser.parse_args()
     stored = {**rows_of("kernel_laws.tsv"), **rows_of("factors.tsv")}
-    print("rule\tmeasured\tstored", file=args.output)
-    for name, found in (*laws(args.only), *(generated() if args.only in "generated" else ())):
-        print(f"{name}\t{found:.4g}\t{stored[name]['value']}", file=args.output, flush=True)
+    print("rule\tmeasured\tstored\tcall\tseconds", file=args.output)
+    for name, found, *call in (*laws(args.only), *(generated() if args.only in "generated" else ())):
+        text = f"\t{call[0]}\t{call[1]:.4g}" if call else ""
+        print(f"{name}\t{found:.4g}\t{stored[name]['value']}{text}", file=args.output, flush=True)
 
 
 if __name__ == "__main__":

@@ -68,8 +68,7 @@ double cm__by_laws(const cm__limits *l, const cm__call *c, double estimate_s, bo
     for (int i = cm__first_laws[c->op]; l->clock_hz > 0 && i < cm__first_laws[c->op + 1]; i++) {
         const cm__law *law = &cm__laws[i];
         double         law_s = time_by(law, l, c);
-        bool           applies = law->role == CM__LAW_FLOOR ? law_s > time_s : law->role == CM__LAW_CAP ? law_s < time_s : true;
-        if (law_s <= 0 || !applies || cm__rule_off(law->name)) continue;
+        if (law_s <= (law->role == CM__LAW_FLOOR ? time_s : 0) || cm__rule_off(law->name)) continue;
         *replaced |= law->role == CM__LAW_REPLACE;
         time_s = law->role == CM__LAW_REPLACE ? l->floor_s + law_s : law_s;
     }

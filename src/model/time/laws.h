@@ -3,14 +3,14 @@
  * laws.h - times that follow from how a kernel works, where tables do not reach (data/kernel_laws.tsv).
  *
  * A law counts what a kernel does and says how many clock cycles each unit takes. It replaces the estimate from tables
- * and operator models, or the estimate stays above it (floor) or below it (cap).
+ * and operator models, or the estimate stays above it (floor).
  */
 #ifndef CM_MODEL_TIME_LAWS_H
 #define CM_MODEL_TIME_LAWS_H
 
 #include "model/time/roofline.h"
 
-typedef enum cm__law_role { CM__LAW_REPLACE, CM__LAW_CAP, CM__LAW_FLOOR } cm__law_role;
+typedef enum cm__law_role { CM__LAW_REPLACE, CM__LAW_FLOOR } cm__law_role;
 
 /* How work becomes cycles: shared by all cores, one after another, or in loops of threads. */
 typedef struct cm__law_form cm__law_form;

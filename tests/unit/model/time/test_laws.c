@@ -49,18 +49,6 @@ static void samples_replace_the_estimate(void **state)
     assert_true(by_laws(many, 1, &replaced) == 1 && !replaced);
 }
 
-/* Gradients of few equal indices are sorted and added up in at most a cycle of the device per 128 numbers; of many equal
-   ones the estimate stays. */
-static void caps(void **state)
-{
-    bool replaced;
-    (void)state;
-    double few = by_laws("embedding backward index fp32 614400,300000,64", 1, &replaced);
-    assert_true(few > 57e-6 && few < 1e-3 && !replaced);
-    assert_true(by_laws("embedding backward index fp32 614400,300000,64", 1e-6, &replaced) == 1e-6);
-    assert_true(by_laws("embedding backward index fp32 614400,300,64", 1, &replaced) == 1);
-}
-
 /* Other variants, types and passes have no law, and neither has a device whose clock is unknown. */
 static void calls_without_a_law(void **state)
 {
@@ -77,6 +65,6 @@ static void calls_without_a_law(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(measured_calls), cmocka_unit_test(samples_replace_the_estimate),
-                                       cmocka_unit_test(caps), cmocka_unit_test(calls_without_a_law)};
+                                       cmocka_unit_test(calls_without_a_law)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
