@@ -193,7 +193,8 @@ const Charts = (() => {
       ctx.restore();
     },
   };
-  // Names beside marks, each at the first of eight places that is free; a name without a free place is left to the tooltip.
+  // Names beside marks, each at the first of eight places that is free. A name without one is left to the tooltip, or, if all of its
+  // set must be named, stands at the end of a line, over marks of other sets.
   // A line that leads through the marks leaves the places at their lower left free, so these come first there.
   const places = (wide, high) => [
     [10, 4],
@@ -213,14 +214,24 @@ const Charts = (() => {
     [8, high + 10],
     [-wide / 2, -12],
   ];
+  function* farPlaces(wide, high) {
+    for (let far = 22; far < 300; far += 12)
+      for (let turn = 0; turn < 16; turn++) {
+        const x = far * Math.cos((turn * Math.PI) / 8),
+          y = far * Math.sin((turn * Math.PI) / 8);
+        yield [x < 0 ? x - wide : x, y + high / 2];
+      }
+  }
   const names = {
     id: 'names',
     afterDatasetsDraw(chart) {
       const { ctx, chartArea: area } = chart,
         high = 9;
       const sets = chart.data.datasets.map((set, i) => ({ set, marks: chart.getDatasetMeta(i).data }));
-      const taken = sets.flatMap(s => s.marks.map(m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 })));
-      const isFree = b =>
+      const around = list => list.flatMap(s => s.marks.map(m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 })));
+      const taken = around(sets),
+        firm = around(sets.filter(s => s.set.showLine));
+      const isFree = (b, taken) =>
         b.x > area.left &&
         b.x + b.w < area.right &&
         b.y > area.top &&
@@ -236,11 +247,23 @@ const Charts = (() => {
           marks.forEach((mark, k) => {
             const text = set.data[k].text,
               w = ctx.measureText(text).width;
-            const box = (set.showLine ? lowerLeft : places)(w, high)
-              .map(([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 }))
-              .find(isFree);
+            const boxAt = ([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 });
+            const near = (set.showLine ? lowerLeft : places)(w, high).map(boxAt).find(b => isFree(b, taken)),
+              inside = b => ({ ...b, x: Math.min(Math.max(b.x, area.left + 2), area.right - w - 2) }),
+              box = near || (set.showLine && [...farPlaces(w, high)].map(boxAt).map(inside).find(b => isFree(b, firm)));
             if (!box) return;
             taken.push(box);
+            firm.push(box);
+            if (!near) {
+              ctx.fillStyle = colour('panel');
+              ctx.fillRect(box.x - 1, box.y, box.w + 2, box.h);
+              ctx.fillStyle = colour('text');
+              ctx.beginPath();
+              ctx.moveTo(mark.x, mark.y);
+              ctx.lineTo(box.x > mark.x ? box.x - 2 : box.x + w < mark.x ? box.x + w + 2 : mark.x, box.y + high / 2);
+              ctx.strokeStyle = colour('soft');
+              ctx.stroke();
+            }
             chart.placedNames.push({ text, ...box });
             ctx.fillText(text, box.x, box.y + high);
           }),

@@ -129,9 +129,9 @@ const Detail = (() => {
           make('section', {}, make('h3', {}, 'Plan'), make('dl', { className: 'facts' }, ...planTerms(e, d))),
           figure('memory', 'Memory', `${bytes(d.peak_bytes)} of ${bytes(room)} at the peak${Format.count(e) > 1 ? ', per device' : ''}.`),
         ),
-        figure('waterfall', 'One step by operator type', 'Each part starts where the previous one ends.'),
+        figure('waterfall', 'One step by operator type', 'Forward, backward and update, in each the longest first. Each part starts where the previous one ends.'),
         figure('timeline', 'Timeline of a step', d.timeline.about, 'whole'),
-        figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step.'),
+        figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step. The bold line is the main memory’s; marks above it read from a cache.'),
         siblings.length > 1 &&
           figure(
             'counts',

@@ -121,8 +121,8 @@ const Question = (() => {
     return number * factor;
   }
   function dollars(text) {
-    const number = Number(text.replace(/usd|\$|,|\s/gi, '').replace(/k$/i, 'e3'));
-    if (!(number > 0)) throw new Error(`The budget “${text}” is not a number of US dollars such as 500.`);
+    const number = Number(text.replace(/usd|\$|,|\s/gi, '').replace(/k$/i, 'e3').replace(/m$/i, 'e6'));
+    if (!(number > 0)) throw new Error(`The budget “${text}” is not a number of US dollars such as 500, 20k or 3M.`);
     return number;
   }
   // The program names its options; the page has fields with labels.

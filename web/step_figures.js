@@ -6,7 +6,7 @@ const StepFigures = (() => {
   const { short, duration } = Format;
   const nameOf = d => (d.plan?.devices > 1 ? d.plan.devices + ' × ' : '') + d.device;
   const gib = bytes => bytes / 2 ** 30;
-  const phases = ['forward', 'backward', 'recompute', 'update'];
+  const phases = ['forward', 'recompute', 'backward', 'update'];
   const categories = {
     input_output: 'activations',
     weights_biases: 'weights',
@@ -124,11 +124,12 @@ const StepFigures = (() => {
     });
   }
 
-  // Parts of a step: operator types, then what a parallel plan adds, then idle time. Each part starts where the previous one ends.
+  // Parts of a step: operator types by phase, then what a parallel plan adds, then idle time. Each part starts where the previous one ends.
   function parts(detail) {
     const plan = detail.plan || {},
       times = phase => (phase === 'update' ? 1 : plan.accumulate || 1) / (plan.pp || 1); // of one micro-batch on all stages
-    const list = detail.kinds.map(k => ({ name: k.type, phase: k.phase, time_s: k.time_s * times(k.phase) }));
+    const inOrder = [...detail.kinds].sort((a, b) => phases.indexOf(a.phase) - phases.indexOf(b.phase));
+    const list = inOrder.map(k => ({ name: k.type, phase: k.phase, time_s: k.time_s * times(k.phase) }));
     const s = detail.stages,
       exposed = s.communication_s - s.overlapped_s;
     if (exposed > 0) list.push({ name: 'communication', phase: 'not overlapped', time_s: exposed });

@@ -62,9 +62,6 @@ const uses = {
     await page.press('#model', 'Enter');
     await page.waitForSelector('#problem:not([hidden])');
     yes(/^No model/.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
-    await page.fill('#model', 'meta-llama/Llama-3.1-8B'); // as the Hugging Face hub names it
-    await page.press('#model', 'Enter');
-    await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for llama3-8b');
     await page.fill('#model', 'resent18');
     await page.press('#model', 'Enter');
     await page.waitForFunction(() => document.getElementById('suggest').textContent === 'Ask for resnet18');
@@ -322,6 +319,28 @@ const uses = {
     await page.click('#get-script');
     yes(fs.readFileSync(await (await script).path(), 'utf8').includes('#PBS -q prod'), 'the script has no queue');
     await checkView(page, 'queue');
+  },
+  'a phone names every candidate that no other beats': async (page, browser, url) => {
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } }),
+      phone = await context.newPage();
+    for (const query of ['', '?model=gpt2-xl&data=1G&unit=tokens&max_devices=64&within=30d', '?model=unet&data=1M']) {
+      await phone.goto(url + query);
+      await settled(phone);
+      await phone.waitForFunction(() => window.Chart?.getChart('c-pareto')?.placedNames);
+      const lost = await phone.evaluate(() => {
+        const chart = Chart.getChart('c-pareto'),
+          placed = chart.placedNames.map(p => p.text);
+        return chart.data.datasets[0].data.map(p => p.text).filter(text => !placed.includes(text));
+      });
+      equal(lost.join(', '), '', 'without a name after ' + query);
+    }
+    await context.close();
+  },
+  'a budget may be written in thousands or millions': async page => {
+    equal(await page.evaluate(() => ['500', '$20k', '3M', '1,500 USD'].map(Question.dollars).join()), '500,20000,3000000,1500', 'budgets');
+    await page.fill('#budget', '3M');
+    await after(page, () => page.press('#budget', 'Enter'));
+    yes(!(await page.isVisible('#problem')), 'refused');
   },
   'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
     await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
