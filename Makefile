@@ -24,7 +24,7 @@ UNWARNED       = -Dwarning_level=0 -Dwerror=false
 # The sanitized builds take the tables that the first build computed.
 PREPARED       = -Dprepared=$(CURDIR)/build
 
-.PHONY: run build test browser page-speed golden accuracy bench fuzz static wheel site callbacks perfetto deb install clean help packages test-packages \
+.PHONY: run build test browser page-speed golden accuracy bench fuzz static wheel site dist callbacks perfetto deb install clean help packages test-packages \
         web-packages wheel-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
@@ -107,12 +107,15 @@ deb: packages            ## build a Debian package in build-deb/
 	@CC=gcc tools/build.sh build-deb --prefix=/usr --libdir=lib -Dbuildtype=release
 	@tools/deb.sh build-deb build-deb
 
+dist: wheel static deb site ## write all files of a release to dist/: wheels, programs, package, page, sums, components, notes
+	@tools/dist.sh dist
+
 install: build           ## install program, library, header, man page and completions under PREFIX
 	meson configure build -Dprefix=$(PREFIX)
 	meson install -C build --quiet
 
 clean:                   ## remove all build folders
-	rm -rf build build-asan build-clang build-fuzz build-tsan build-static build-deb build-wheel* build-site* build-libraries* build-root* build-sources
+	rm -rf dist build build-asan build-clang build-fuzz build-tsan build-static* build-deb build-wheel* build-site* build-libraries* build-root* build-sources
 
 help:                    ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

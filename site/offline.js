@@ -18,8 +18,11 @@
     waiting.clear();
   }
 
+  // The page as one file has the worker with the module inside, because a page of the file system cannot load others.
+  const inside = () => document.getElementById('worker')?.textContent;
+
   function start() {
-    worker = new Worker('worker.js');
+    worker = new Worker(inside() ? URL.createObjectURL(new Blob([inside()], { type: 'text/javascript' })) : 'worker.js');
     worker.onerror = event => { event.preventDefault(); stop(`it could not be read (${event.message || 'out of memory'})`); };
     worker.onmessage = ({ data }) => {
       const one = waiting.get(data.id);
@@ -38,7 +41,7 @@
   }
 
   window.fetch = async (address, init = {}) => {
-    const url = new URL(address instanceof Request ? address.url : address, location.href);
+    const url = new URL(address instanceof Request ? address.url : address, location.protocol === 'file:' ? 'http://localhost/' : location.href);
     if (!url.pathname.startsWith('/api/')) return network(address, init);
     const aborted = new Promise((_, reject) => init.signal?.addEventListener('abort', () => reject(new DOMException('aborted', 'AbortError'))));
     const reply = await Promise.race([ask(url.pathname, [...url.searchParams], init.body ?? null), aborted]);

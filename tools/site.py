@@ -3,8 +3,10 @@
 """site.py - WASM-BUILD PROGRAM OUT: write the page without a server, a folder of static files for any web host.
 
 The page is the document that PROGRAM's server sends, with the answer to the first question inside. Files whose names end
-in .gz are for hosts that send compressed copies; the sum of their sizes is the load.
+in .gz are for hosts that send compressed copies; the sum of their sizes is the load. OUT/centimani.html is the same page
+as one file, which needs no host: a browser opens it from the file system.
 """
+import base64
 import gzip
 import pathlib
 import shutil
@@ -56,12 +58,27 @@ def smaller(module, out):
     subprocess.run(["wasm-opt", "--all-features", *("--" + name for name in PASSES), module, "-o", out], check=True)
 
 
+def one_file(text, out):
+    """The page with the chart library, the worker and the module inside."""
+    module = base64.b64encode(gzip.compress((out / "centimani.wasm").read_bytes(), 9, mtime=0)).decode()
+    worker = replaced((out / "worker.js").read_text(encoding="utf-8"), "packed = ''", f"packed = '{module}'")
+    worker = replaced(worker, "importScripts('centimani.js');", (out / "centimani.js").read_text(encoding="utf-8"))
+    chart = CHART.read_text(encoding="utf-8")
+    if "</script" in worker + chart:
+        sys.exit("site.py: a script has the end of a script inside")
+    text = replaced(text, 'href="./openapi.json"', 'href="data:application/json;base64,'
+                    + base64.b64encode((out / "openapi.json").read_bytes()).decode() + '"')
+    text = replaced(text, 'href="./"', 'href="#"')
+    return text.replace("</head>", f'<script type="text/plain" id="worker">{worker}</script>\n<script>{chart}</script>\n</head>', 1)
+
+
 def main():
     built, program, out = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     offline = (ROOT / "site" / "offline.js").read_text(encoding="utf-8")
-    (out / "index.html").write_text(page(served_page(program), offline), encoding="utf-8")
+    text = page(served_page(program), offline)
+    (out / "index.html").write_text(text, encoding="utf-8")
     shutil.copy(CHART, out / "chart.js")
     for source in (ROOT / "web" / "openapi.json", ROOT / "site" / "worker.js"):
         shutil.copy(source, out)
@@ -73,6 +90,7 @@ def main():
         packed = gzip.compress(file.read_bytes(), 9, mtime=0)
         file.with_name(file.name + ".gz").write_bytes(packed)
         load += len(packed) if file.name != "openapi.json" else 0
+    (out / "centimani.html").write_text(one_file(text, out), encoding="utf-8")
     print(f"{out}: {load / 1e6:.2f} MB compressed")
     return 1 if load > MOST_BYTES else 0
 

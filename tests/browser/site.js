@@ -98,6 +98,19 @@ const questions = [
       const outside = asked.slice(before).filter(u => !u.startsWith('blob:'));
       yes(!outside.length, outside.join());
     });
+    await test('one file: opened from the file system, it answers as the program and asks no host', async () => {
+      const other = await context.newPage(), requests = [];
+      other.on('request', r => requests.push(r.url()));
+      other.on('pageerror', problem => requests.push(String(problem)));
+      await other.goto('file://' + path.resolve(folder, 'centimani.html'));
+      const [status, answer] = await ask(other, '/api/rank?model=resnet50');
+      yes(status === 200, `status ${status}: ${answer.error}`);
+      const found = difference(answer, native(['rank', 'resnet50']));
+      yes(!found, found);
+      await other.waitForFunction(() => window.Chart && document.querySelector('#c-intervals').width > 300);
+      const outside = requests.filter(u => !/^(blob|data):|centimani\.html/.test(u));
+      yes(!outside.length, outside.join());
+    });
   } finally {
     await browser.close();
     host.kill('SIGTERM');
