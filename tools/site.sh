@@ -17,6 +17,6 @@ cpu = 'wasm32'
 endian = 'little'
 INI
 CC=tools/emcc.sh AR=emar tools/libraries.sh build-libraries-wasm
-TARGET=site/centimani.js tools/build.sh build-site-wasm -Dstatic=true -Ddebug=false -Doptimization=2 -Dwerror=false -Dwarning_level=0 \
+TARGET=site/centimani.js tools/build.sh build-site-wasm -Dstatic=true -Ddebug=false -Doptimization=s -Dwerror=false -Dwarning_level=0 \
     -Dlibraries="$PWD/build-libraries-wasm" -Dprepared="$PWD/build" --cross-file build/wasm.ini
 python3 tools/site.py build-site-wasm build/centimani "$out"
