@@ -3,7 +3,7 @@ PREFIX        ?= /usr/local
 FUZZ_SECONDS  ?= 600
 # Optional folder of .onnx files for additional validation and timing cases.
 export CENTIMANI_MODELS ?= $(abspath $(wildcard ../shared/models/onnx))
-RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev zlib1g-dev libhwloc-dev \
+RUN_PACKAGES   = gcc libc6-dev meson ninja-build pkg-config python3 libnanopb-dev libjansson-dev libyaml-dev zlib1g-dev libhwloc-dev \
                  libmicrohttpd-dev libjs-chart.js
 # Without libopenblas0-openmp, python3-torch would install a single-threaded BLAS.
 TEST_PACKAGES  = $(RUN_PACKAGES) python3-onnx python3-torch python3-jsonschema python3-venv python3-pandas python3-matplotlib clang libclang-rt-14-dev \

@@ -15,7 +15,20 @@ enum { EXIT_DOES_NOT_FIT = 1, EXIT_UNSURE = 3 }; /* of the commands that decide 
 #define PRICES_MAX 32
 #define HOSTS_MAX 16
 #define CLI_PATH_MAX 4096
+#define GIVEN_MAX 64
 #define PORT 8377 /* default port of serve */
+
+/* Of one network of a job file; 0: as in the question. */
+typedef struct network_size {
+    double  samples, tokens, epochs;
+    int64_t seq, batch;
+} network_size;
+
+/* An option as it was given; NULL: a flag. */
+typedef struct given_option {
+    const struct option *option;
+    const char          *value;
+} given_option;
 
 typedef struct settings {
     const char       *operands[OPERANDS_MAX];
@@ -48,6 +61,11 @@ typedef struct settings {
     const char       *bind;
     const char       *hosts[HOSTS_MAX]; /* --allow-host, n_hosts of them */
     int32_t           n_hosts;
+    given_option      given[GIVEN_MAX]; /* n_given of them; `job init` writes them down */
+    int32_t           n_given;
+    const char       *job_file, *job_offers; /* rank --job, and the table of offers that it names */
+    network_size      sizes[OPERANDS_MAX];
+    struct cm__ctx   *job_ctx;               /* owns the texts of the job file */
     bool              full, clusters, check, json, csv, html, help, no_loading, calls, fuse_all;
 } settings;
 
@@ -59,7 +77,7 @@ enum {
     FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
     FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
-    FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25, FOR_WATCH = 1 << 26, FOR_DIFF = 1 << 27, FOR_GATES = 1 << 28,
+    FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25, FOR_WATCH = 1 << 26, FOR_DIFF = 1 << 27, FOR_GATES = 1 << 28, FOR_JOB = 1 << 29,
     FOR_PLANNED = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_SCALE | FOR_EXPLAIN, FOR_ALL = ~0,
     FOR_MOST = 1 << 30
 };
@@ -119,6 +137,12 @@ int  run_scale(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);
+/* job_file.c: stores what a job file says; false: a message was printed. */
+bool read_job(const command *c, settings *s, const char *path);
+void job_parse(struct cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size);
+void settle_job(settings *s); /* after all options: limits of a whole job or of single devices */
+int  run_job_file(settings *s);
+double weight_in(const char *operand, size_t *length); /* networks.c: "resnet50*3": 3, and the length of the name */
 /* networks.c: one ranking for several networks, or for one with a weight. */
 bool several_networks(const settings *s);
 int  run_networks(settings *s);
@@ -152,10 +176,14 @@ void  give_threads_heaps(void);
 
 /* Print "centimani: ..." on stderr; control characters are replaced. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* What say() prints next is about a place in a file, "job.yaml: line 7: "; NULL: no longer. */
+void say_at(const char *place);
 /* Print the diagnosis on stderr; return EXIT_FAILED, or EXIT_NOTHING_FITS for CM_ERR_FIT. */
 int  say_failed(cm_status status, const cm_diag *diag);
 /* Print the warnings of a graph; `graph` may be NULL. */
 void say_warnings(const cm_graph *graph);
+/* The gates of rank, for an entry or several of them; they live as long as the settings' context. False: no memory. */
+bool rank_gates(settings *s, const cm_rank_entry *const *entries, int32_t count, cm__gates *gates);
 /* Print the gates that are missed on stderr, beside an answer that is not text; EXIT_FAILED if there are any. */
 int  say_missed(const settings *s, const cm__gates *gates);
 /* Write a text to a file, which is replaced atomically; to a device or a pipe; or, for "-", to results(). EXIT_FAILED:

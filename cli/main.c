@@ -33,6 +33,10 @@ static const char rank_details[] =
     "Several models are ranked by the total time of their jobs, by cost or by energy, each WEIGHT times: "
     "resnet50*3 bert-large. Without a size, a job has a million samples.\n" MODEL_DETAILS;
 
+static const char job_details[] =
+    "The options are those of 'rank'. In the file each is a key, with _ for -; models have keys of their own: weight, "
+    "samples, tokens, epochs, seq, batch. docs/plans.md describes the file.";
+
 static const char device_details[] =
     "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check' validates "
     "the file of a profile. docs/devices.md describes the format.";
@@ -113,7 +117,9 @@ const command commands[] = {
     {"plan", "MODEL", "Find the best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN,
      1, 1, run_plan},
     {"rank", "MODEL[*WEIGHT]...", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
-     rank_details, FOR_RANK, 1, OPERANDS_MAX, run_rank},
+     rank_details, FOR_RANK | FOR_GATES, 1, OPERANDS_MAX, run_rank},
+    {"job", "init MODEL[*WEIGHT]...", "Write a question to rank as a YAML file, for 'rank --job'", job_details,
+     FOR_RANK | FOR_GATES | FOR_JOB, 1, OPERANDS_MAX, run_job_file},
     {"explain", "MODEL", "Explain where the time of a step goes: operators on the roofline, or beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},
     {"report", "MODEL", "Write the ranking and details of its best devices as one HTML page", model_details,
@@ -182,10 +188,13 @@ int run_words(int argc, char **argv)
         return EXIT_USAGE;
     }
     const command *c = find_command(argv[1]);
-    if (!c || !parse_options(c, &s, argc - 2, argv + 2) || !one_format(&s)) return EXIT_USAGE;
-    if (!s.help) return c->run(&s);
-    print_help(c, &s);
-    return EXIT_DONE;
+    int code = EXIT_USAGE;
+    if (c && parse_options(c, &s, argc - 2, argv + 2) && one_format(&s)) {
+        code = s.help ? EXIT_DONE : c->run(&s);
+        if (s.help) print_help(c, &s);
+    }
+    cm__ctx_free(s.job_ctx);
+    return code;
 }
 
 #if defined(__GLIBC__)

@@ -70,11 +70,16 @@ static bool take_option(const command *c, settings *s, char **argv, int *at)
         say("option %s needs a value: %s %s", o->name, o->name, o->argument);
         return false;
     }
+    if (s->n_given < GIVEN_MAX) s->given[s->n_given++] = (given_option){o, o->argument ? value : NULL};
     return o->store(o, s, (char *)s + o->field, value);
 }
 
 static bool take_operand(const command *c, settings *s, const char *operand)
 {
+    if (s->job_file) {
+        say("%s: the job file names the models: leave out '%s'", c->name, operand);
+        return false;
+    }
     if (s->n_operands >= c->max_operands && !(s->help && s->n_operands < OPERANDS_MAX)) {
         say("%s: '%s' is one argument too many; usage: centimani %s %s [options]", c->name, operand, c->name,
             c->operands);
@@ -123,9 +128,22 @@ static bool change_devices(const command *c, settings *s)
     return fits;
 }
 
+/* Options of the command line replace those of a job file, so the file comes first. */
+static bool take_job(const command *c, settings *s, int argc, char **argv)
+{
+    for (int at = 0; at < argc && strcmp(argv[at], "--") != 0; at++) {
+        bool here = strncmp(argv[at], "--job=", 6) == 0;
+        if (!here && (strcmp(argv[at], "--job") != 0 || at + 1 == argc)) continue;
+        s->job_file = here ? argv[at] + 6 : argv[at + 1];
+        return c->takes & FOR_JOB || read_job(c, s, s->job_file);
+    }
+    return true;
+}
+
 bool parse_options(const command *c, settings *s, int argc, char **argv)
 {
     bool only_operands = false;
+    if ((c->takes & FOR_RANK) && !take_job(c, s, argc, argv)) return false;
     for (int at = 0; at < argc;) {
         const char *word = argv[at];
         if (!only_operands && strcmp(word, "--") == 0) {
@@ -136,6 +154,7 @@ bool parse_options(const command *c, settings *s, int argc, char **argv)
         } else if (!take_option(c, s, argv, &at)) return false;
     }
     if (s->help) return true;
+    settle_job(s);
     if (s->n_operands >= c->min_operands) return change_devices(c, s) && options_fit_together(c, s);
     say("%s needs %s; usage: centimani %s %s [options]", c->name, c->operands, c->name, c->operands);
     return false;

@@ -11,6 +11,7 @@
 #include "cli.h"
 
 static _Thread_local FILE *diverted_results, *diverted_notes;
+static _Thread_local const char *said_at; /* NULL: nowhere */
 
 FILE *results(void) { return diverted_results ? diverted_results : stdout; }
 
@@ -31,8 +32,10 @@ void say(const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    fprintf(notes(), "centimani: %s\n", cm__make_printable(text));
+    fprintf(notes(), "centimani: %s%s\n", said_at ? said_at : "", cm__make_printable(text));
 }
+
+void say_at(const char *place) { said_at = place; }
 
 int say_failed(cm_status status, const cm_diag *diag)
 {

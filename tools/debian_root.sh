@@ -4,7 +4,7 @@
 set -e
 root=$1 suite=$2 arch=$3
 shift 3
-[ -f "$root/unpacked" ] && exit 0
+[ "$(cat "$root/unpacked" 2>/dev/null)" = "$*" ] && exit 0
 apt=$(mktemp -d)
 trap 'rm -rf "$apt"' EXIT
 mkdir -p "$apt/state/lists/partial" "$apt/cache/archives/partial" "$root.new"
@@ -32,6 +32,6 @@ else
     (cd "$apt" && private_apt -o APT::Architecture="$arch" -o APT::Architectures="$arch" download "$@")
     for package in "$apt"/*.deb; do dpkg-deb -x "$package" "$root.new"; done
 fi
-: >"$root.new/unpacked"
+echo "$*" >"$root.new/unpacked"
 rm -rf "$root"
 mv "$root.new" "$root"

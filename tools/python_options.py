@@ -41,7 +41,7 @@ COMMANDS = (
     ("memory", "memory", "FOR_MEMORY", "model: Model, *devices: str", "Table[Memory]"),
     ("fits", "fits", "FOR_FITS", "model: Model, device: str", "Fit"),
     ("batch", "batch", "FOR_BATCH", "model: Model, device: str", "Batch"),
-    ("rank", "rank", "FOR_RANK", "model: Union[Model, Sequence[Model], Mapping[Any, float]]", "Table[Ranked]"),
+    ("rank", "rank", "FOR_RANK | FOR_GATES", "model: Union[Model, Sequence[Model], Mapping[Any, float]] = ()", "Table[Ranked]"),
     ("scale", "scale", "FOR_SCALE", "model: Model, device: str", "Scale"),
     ("plan", "plan", "FOR_PLAN", "model: Model, device: str", "Plans"),
     ("explain", "explain", "FOR_EXPLAIN", "model: Model, device: str", "Explanation"),

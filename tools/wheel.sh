@@ -19,7 +19,7 @@ python_root() {
 fetch() {
     tools/packages.sh "gcc-$(echo $other | tr _ -)-linux-gnu" "libc6-dev-$(debian_name $other)-cross" qemu-user-static
     . /etc/os-release
-    tools/debian_root.sh build-sources "$VERSION_CODENAME" source jansson nanopb zlib
+    tools/debian_root.sh build-sources "$VERSION_CODENAME" source jansson libyaml nanopb zlib
     python_root "$PWD/build-root-$other" bookworm "$(debian_name $other)" 3.11 libffi8
 }
 

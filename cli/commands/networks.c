@@ -6,7 +6,7 @@
 #include "cli.h"
 
 /* "resnet50*3" -> 3 and the length of the name; without a weight 1. */
-static double weight_in(const char *operand, size_t *length)
+double weight_in(const char *operand, size_t *length)
 {
     const char *star = strrchr(operand, '*');
     double      weight;
@@ -29,10 +29,19 @@ static const char *option_of_one(const settings *s)
     const struct {
         const char *name;
         bool        is;
-    } given[] = {{"--max-devices", s->job.max_devices > 0}, {"--largest", s->largest}, {"--baseline", s->rank.baseline}};
+    } given[] = {{"--max-devices", s->job.max_devices > 0}, {"--largest", s->largest},
+                 {"--baseline", s->rank.baseline}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].is) return given[i].name;
     return NULL;
+}
+
+static void take_sizes(cm_rank_options *o, const network_size *n)
+{
+    if (n->samples > 0 || n->tokens > 0) o->samples = n->samples, o->tokens = n->tokens;
+    if (n->epochs > 0) o->epochs = n->epochs;
+    if (n->seq) o->load.seq = n->seq;
+    if (n->batch) o->batch = n->batch;
 }
 
 static bool fill(const settings *s, cm_network *networks, char (*names)[CLI_PATH_MAX])
@@ -48,6 +57,7 @@ static bool fill(const settings *s, cm_network *networks, char (*names)[CLI_PATH
         names[i][length] = 0;
         networks[i].model = names[i];
         networks[i].options = s->rank;
+        take_sizes(&networks[i].options, &s->sizes[i]);
     }
     return true;
 }
@@ -62,13 +72,16 @@ static const char *all_names(const settings *s, char *text, size_t size)
     return text;
 }
 
-static int report_mix(const settings *s, const cm_mix *mix, cm_diag *diag)
+static int report_mix(settings *s, const cm_mix *mix, cm_diag *diag)
 {
     char           models[CLI_PATH_MAX];
-    cm__mix_report report = {.models = all_names(s, models, sizeof models), .asked = &s->rank, .mix = mix};
+    cm__gates      gates = {0};
+    cm__mix_report report = {all_names(s, models, sizeof models), &s->rank, mix, &gates};
+    if (cm_mix_placed(mix) && !rank_gates(s, cm_mix_get_entry(mix, 0)->parts, cm_mix_networks(mix), &gates))
+        return EXIT_FAILED;
     for (int32_t i = 0; i < cm_mix_networks(mix); i++) say_warnings(cm_ranking_graph(cm_mix_ranking(mix, i), 0));
     cm_status status = cm__mix_report_print(&report, format_of(s), results(), diag);
-    return status ? say_failed(status, diag) : cm_mix_placed(mix) ? EXIT_DONE : EXIT_NOTHING_FITS;
+    return status ? say_failed(status, diag) : cm_mix_placed(mix) ? say_missed(s, &gates) : EXIT_NOTHING_FITS;
 }
 
 int run_networks(settings *s)

@@ -12,10 +12,24 @@ bool settle_ranking(settings *s)
     s->rank.train = s->graph.train;
     s->rank.batch = s->graph.batch;
     s->rank.prices = s->prices;
-    s->rank.offers = own_offers(s);
+    s->rank.offers = s->job_offers ? s->job_offers : own_offers(s);
     if (!loading_makes_sense(s)) return false;
     s->rank.host_file = settle_host(s);
     s->rank.loading = s->predict.options.loading;
+    return true;
+}
+
+bool rank_gates(settings *s, const cm_rank_entry *const *entries, int32_t count, cm__gates *gates)
+{
+    if (!s->job_ctx) s->job_ctx = cm__ctx_new(NULL);
+    if (!s->job_ctx) return false;
+    if (setjmp(s->job_ctx->trap)) {
+        cm__ctx_abandon(s->job_ctx);
+        s->job_ctx = NULL;
+        return false;
+    }
+    for (int32_t i = 0; i < count; i++)
+        cm__rank_gates(s->job_ctx, gates, &s->predict.limits, entries[i], count > 1 ? s->operands[i] : NULL);
     return true;
 }
 
@@ -65,13 +79,16 @@ static int run_job(settings *s, cm_job **refused)
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     if (refused && !cm_job_placed(job)) return *refused = job, EXIT_NOTHING_FITS;
     say_warnings(cm_job_graph(job));
-    cm__job_report report = {.asked = &s->job, .job = job};
+    cm__gates            gates = {0};
+    cm__job_report       report = {.asked = &s->job, .job = job, .gates = &gates};
+    const cm_rank_entry *best = cm_job_placed(job) ? &cm_job_get_entry(job, 0)->at : NULL;
+    if (!rank_gates(s, &best, best != NULL, &gates)) return cm_job_free(job), EXIT_FAILED;
     bool any = cm_job_placed(job) > 0, instead = s->job_script && strcmp(s->job_script, "-") == 0 && any;
     if (!instead) status = cm__job_report_print(&report, format_of(s), results(), &diag);
     int written = write_script(s, &report, &diag);
     if (!status && written != EXIT_DONE) return cm_job_free(job), written;
     cm_job_free(job);
-    return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
+    return status ? say_failed(status, &diag) : any ? say_missed(s, &gates) : EXIT_NOTHING_FITS;
 }
 
 /* The first option given that is only for whole jobs; NULL: none. */
@@ -129,10 +146,12 @@ int run_rank(settings *s)
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm_ranking_graph(ranking, 0));
-    cm__rank_report report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking};
-    status = cm__rank_report_print(&report, format_of(s), results(), &diag);
+    cm__gates            gates = {0};
+    cm__rank_report      report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking, .gates = &gates};
     const cm_rank_entry *first = cm_ranking_entry(ranking, 0);
     bool                 any = first && first->state <= CM_RANK_NOT_OFFERED;
+    status = CM_ERR_MEMORY;
+    if (rank_gates(s, &first, any, &gates)) status = cm__rank_report_print(&report, format_of(s), results(), &diag);
     cm_ranking_free(ranking);
-    return status ? say_failed(status, &diag) : any ? EXIT_DONE : EXIT_NOTHING_FITS;
+    return status ? say_failed(status, &diag) : any ? say_missed(s, &gates) : EXIT_NOTHING_FITS;
 }

@@ -383,7 +383,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, precision: Op
     return one(Batch, "batch", locals())
 
 
-def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]], *, batch: Optional[Union[int, str]] = None,
+def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batch: Optional[Union[int, str]] = None,
          seq: Optional[int] = None, precision: Optional[Precision] = None, optimizer: Optional[Optimizer] = None,
          mode: Optional[Mode] = None, recompute: Optional[RecomputeOrAuto] = None,
          devices: Optional[Union[str, Sequence[str]]] = None, runtime: Optional[Runtime] = None,
@@ -391,7 +391,7 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]], *, batch: Op
          global_batch: Optional[int] = None, objective: Optional[ObjectiveDevice] = None,
          samples: Optional[Union[float, str]] = None, tokens: Optional[Union[float, str]] = None,
          epochs: Optional[float] = None, tokens_per_parameter: Optional[float] = None,
-         max_devices: Optional[int] = None, within: Optional[Union[float, str]] = None,
+         max_devices: Optional[int] = None, job: Optional[str] = None, within: Optional[Union[float, str]] = None,
          budget: Optional[Union[float, str]] = None, max_hours: Optional[float] = None,
          max_usd: Optional[float] = None, provider: Optional[str] = None, price_basis: Optional[Basis] = None,
          price: Optional[Mapping[str, float]] = None, spot: Optional[bool] = None,
@@ -399,8 +399,9 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]], *, batch: Op
          carbon: Optional[str] = None, baseline: Optional[str] = None, port_hours: Optional[float] = None,
          rate: Optional[float] = None, largest: Optional[Union[str, Sequence[str]]] = None,
          fewest_devices: Optional[bool] = None, job_script: Optional[str] = None, entry: Optional[int] = None,
-         launcher: Optional[Launcher] = None, scheduler: Optional[Scheduler] = None, tuning: Optional[Tuning] = None,
-         **more: Unpack[Tuned]) -> Table[Ranked]:
+         launcher: Optional[Launcher] = None, scheduler: Optional[Scheduler] = None, max_step: Optional[str] = None,
+         max_memory: Optional[str] = None, min_throughput: Optional[Union[float, str]] = None,
+         tuning: Optional[Tuning] = None, **more: Unpack[Tuned]) -> Table[Ranked]:
     """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
 
     batch: samples per step (default auto: for each device the smallest within 2 % of its highest throughput)
@@ -424,6 +425,8 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]], *, batch: Op
     tokens_per_parameter: with max_devices: the job has N tokens for each parameter of the model (20: as Chinchilla)
         instead of tokens
     max_devices: plan the whole job on up to N devices: the best number, parallel plan and place (docs/plans.md)
+    job: the question as a YAML file, as 'centimani job init' writes it: models, sizes, devices, deadline, budget,
+        gates; other options replace those in it
     within: with max_devices: longest time of the job: 24h, 30d
     budget: with max_devices: highest cost of the job: 500USD, 20k
     max_hours: only devices that finish the job in this time
@@ -448,6 +451,9 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]], *, batch: Op
     entry: with job_script: the entry of this rank instead of the best one
     launcher: with job_script: torchrun (default), deepspeed or megatron
     scheduler: with job_script: pbs or slurm (default: the facility's, otherwise slurm)
+    max_step: exit with status 1 if the step is longer than this: 130ms, 1.5s, 2min (us, ms, s, min or h)
+    max_memory: exit with status 1 if the peak of memory is above this: 70GiB, 80GB (B, or k, M, G, T with B or iB)
+    min_throughput: exit with status 1 if there are fewer samples per second than this: 500, 2k
     tuning: a centimani.Tuning; its fields may also be given as keywords
     """
     return ranking("rank", locals())

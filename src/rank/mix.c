@@ -43,6 +43,7 @@ static void add_part(cm_rank_entry *total, const cm_rank_entry *part, double wei
     total->hours += weight * part->hours;
     total->usd += weight * part->usd;
     total->kwh += weight * part->kwh;
+    if (!(part->chance.probability >= total->chance.probability)) total->chance = part->chance; /* the least likely */
     total->peak_bytes = fmax(total->peak_bytes, part->peak_bytes);
     for (int k = 0; k < 2; k++) total->interval[k] += weight * part->interval[k]; /* in hours or USD */
 }
@@ -89,10 +90,12 @@ static void settle(const cm_mix *m, cm_mix_entry *e, const cm_rank_options *o)
     cm_rank_entry       *total = &e->total;
     int32_t              which = 0;
     const cm_rank_entry *worst = worst_of(m, e, &which);
-    bool late = o->max_hours > 0 && !(total->hours <= o->max_hours), dear = o->max_usd > 0 && !(total->usd <= o->max_usd);
+    bool                 late = o->max_hours > 0 && !(total->hours <= o->max_hours);
+    bool                 dear = o->max_usd > 0 && !(total->usd <= o->max_usd);
     if (worst && worst->state == CM_RANK_NOT_OFFERED) {
         total->state = worst->state;
-        total->reason = cm__format(m->ctx, "%.*s; %s", (int)strcspn(worst->reason, ";"), worst->reason, in_hours(m, total));
+        total->reason =
+            cm__format(m->ctx, "%.*s; %s", (int)strcspn(worst->reason, ";"), worst->reason, in_hours(m, total));
     } else if (worst) {
         total->state = worst->state;
         total->reason = cm__format(m->ctx, "%s: %s", m->networks[which].model, worst->reason ? worst->reason : "-");
@@ -116,7 +119,7 @@ static bool add_device(cm_mix *m, const cm_device *device, const cm_rank_options
     cm_mix_entry         *e = &m->entries[m->n_entries];
     const cm_rank_entry **parts = cm__alloc_array(m->ctx, (size_t)m->n_networks, sizeof *parts);
     e->parts = parts;
-    e->total = (cm_rank_entry){.device = device, .fits = true};
+    e->total = (cm_rank_entry){.device = device, .fits = true, .chance = {.probability = INFINITY}};
     for (int32_t i = 0; i < m->n_networks; i++) {
         parts[i] = entry_of(m->rankings[i], cm_device_get_info(device)->id);
         if (!parts[i]) return false;
@@ -228,12 +231,18 @@ void cm_mix_free(cm_mix *mix)
     if (mix) cm__ctx_free(mix->ctx);
 }
 
-cm_objective      cm_mix_objective(const cm_mix *m) { return m->objective; }
-int32_t           cm_mix_networks(const cm_mix *m) { return m->n_networks; }
-const cm_network *cm_mix_network(const cm_mix *m, int32_t i) { return i >= 0 && i < m->n_networks ? &m->networks[i] : NULL; }
-const cm_ranking *cm_mix_ranking(const cm_mix *m, int32_t i) { return i >= 0 && i < m->n_networks ? m->rankings[i] : NULL; }
-int32_t           cm_mix_entries(const cm_mix *m) { return m->n_entries; }
-int32_t           cm_mix_placed(const cm_mix *m) { return m->n_placed; }
+cm_objective cm_mix_objective(const cm_mix *m) { return m->objective; }
+int32_t cm_mix_networks(const cm_mix *m) { return m->n_networks; }
+const cm_network *cm_mix_network(const cm_mix *m, int32_t i)
+{
+    return i >= 0 && i < m->n_networks ? &m->networks[i] : NULL;
+}
+const cm_ranking *cm_mix_ranking(const cm_mix *m, int32_t i)
+{
+    return i >= 0 && i < m->n_networks ? m->rankings[i] : NULL;
+}
+int32_t cm_mix_entries(const cm_mix *m) { return m->n_entries; }
+int32_t cm_mix_placed(const cm_mix *m) { return m->n_placed; }
 const cm_mix_entry *cm_mix_get_entry(const cm_mix *m, int32_t i)
 {
     return i >= 0 && i < m->n_entries ? &m->entries[i] : NULL;

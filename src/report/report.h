@@ -146,7 +146,7 @@ typedef struct cm__gate {
     const char *text;                /* a sentence */
 } cm__gate;
 
-#define CM__GATES_MOST 3
+#define CM__GATES_MOST 48 /* three of each of 16 networks */
 typedef struct cm__gates {
     cm__gate all[CM__GATES_MOST];
     int32_t  count, missed;
@@ -154,6 +154,9 @@ typedef struct cm__gates {
 
 /* Judge a limit and add it; a limit of 0 adds nothing. */
 void cm__gates_add(cm__ctx *ctx, cm__gates *gates, cm__gate gate);
+
+/* The same of the best entry of a ranking. network: named before each sentence; NULL: not named. */
+void cm__rank_gates(cm__ctx *ctx, cm__gates *gates, const cm__limits *limits, const cm_rank_entry *entry, const char *network);
 
 typedef struct cm__predict_request {
     cm__graph_request  graph;
@@ -369,6 +372,7 @@ typedef struct cm__rank_report {
     const cm_rank_options *asked;
     const cm_ranking      *ranking;
     bool                   brief; /* omit the lists of devices that are not ranked */
+    const cm__gates       *gates; /* NULL: none; also in the reports below */
 } cm__rank_report;
 
 /* `rank` of several networks. */
@@ -376,6 +380,7 @@ typedef struct cm__mix_report {
     const char            *models; /* as the user wrote them, separated by blanks */
     const cm_rank_options *asked;
     const cm_mix          *mix;
+    const cm__gates       *gates;
 } cm__mix_report;
 
 /* "resnet50*3": a network with its weight, as a heading; and the unit of the total. */
@@ -386,6 +391,7 @@ const char *cm__mix_unit(const cm_mix *mix);
 typedef struct cm__job_report {
     const cm_job_options *asked;
     const cm_job         *job;
+    const cm__gates      *gates;
 } cm__job_report;
 
 const char *cm__job_unit(cm_objective objective); /* of an entry's value */

@@ -9,6 +9,7 @@ import os
 import pathlib
 import pickle
 import sys
+import tempfile
 import typing
 import unittest
 
@@ -120,6 +121,10 @@ class Answers(unittest.TestCase):
         self.assertEqual(str(both).splitlines()[0].split()[-2:], ["resnet50*3", "unet"])
         listed = centimani.rank(["resnet50*3", "unet"], devices=[H200, "nvidia-l4"], samples="1M")
         self.assertEqual([row.time_s for row in listed], [row.time_s for row in both])
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "job.yaml")
+            path.write_text(f"models: [resnet50*3, unet]\nsamples: 1M\ndevices: [{H200}, nvidia-l4]\n")
+            self.assertEqual([row.time_s for row in centimani.rank(job=str(path))], [row.time_s for row in both])
 
     def test_frames(self):
         frame = self.ranking.to_pandas()

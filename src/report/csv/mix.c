@@ -23,7 +23,7 @@ void cm__mix_csv(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
         cm__csv_number(out, k < placed ? k + 1 : NAN, ',');
         cm__csv_text(out, cm_device_get_info(e->device)->id, ',');
         cm__csv_text(out, cm_device_get_info(e->device)->vendor, ',');
-        cm__csv_text(out, e->fits ? "true" : "false", ',');
+        cm__csv_text(out, e->chance.verdict == CM_FITS ? "true" : "false", ',');
         for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) cm__csv_number(out, numbers[i] + none, ',');
         cm__csv_text(out, e->tied_with_next ? "true" : "false", ',');
         cm__csv_text(out, e->pareto ? "true" : "false", ',');

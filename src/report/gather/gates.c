@@ -38,17 +38,30 @@ void cm__gates_add(cm__ctx *ctx, cm__gates *gates, cm__gate g)
     gates->all[gates->count++] = g;
 }
 
+static void add_all(cm__ctx *ctx, cm__gates *gates, const cm__limits *limits, const cm_prediction_info *i,
+                    double peak_bytes, const cm_chance *chance)
+{
+    double samples = i->throughput_samples_s * i->step_time_s;
+    cm__gates_add(ctx, gates, (cm__gate){"max-step", "s", limits->step_s, i->step_time_s,
+                                         {i->interval_s[0], i->interval_s[1]}, .least = false});
+    cm__gates_add(ctx, gates, (cm__gate){"max-memory", "B", limits->memory_bytes, peak_bytes,
+                                         {chance->interval_bytes[0], chance->interval_bytes[1]}, .least = false});
+    cm__gates_add(ctx, gates, (cm__gate){"min-throughput", "samples/s", limits->throughput_samples_s,
+                                         i->throughput_samples_s,
+                                         {samples / i->interval_s[1], samples / i->interval_s[0]}, .least = true});
+}
+
 void cm__predict_gates(cm__predict_report *r)
 {
-    const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
-    const cm__limits         *limits = &r->asked.limits;
-    double                    samples = i->throughput_samples_s * i->step_time_s;
-    cm_chance                 chance = cm_memory_chance(&r->use);
-    cm__gates_add(r->ctx, &r->gates, (cm__gate){"max-step", "s", limits->step_s, i->step_time_s,
-                                                {i->interval_s[0], i->interval_s[1]}, .least = false});
-    cm__gates_add(r->ctx, &r->gates, (cm__gate){"max-memory", "B", limits->memory_bytes, r->peak_bytes,
-                                                {chance.interval_bytes[0], chance.interval_bytes[1]}, .least = false});
-    cm__gates_add(r->ctx, &r->gates, (cm__gate){"min-throughput", "samples/s", limits->throughput_samples_s,
-                                                i->throughput_samples_s,
-                                                {samples / i->interval_s[1], samples / i->interval_s[0]}, .least = true});
+    cm_chance chance = cm_memory_chance(&r->use);
+    add_all(r->ctx, &r->gates, &r->asked.limits, cm_prediction_get_info(r->prediction), r->peak_bytes, &chance);
+}
+
+void cm__rank_gates(cm__ctx *ctx, cm__gates *gates, const cm__limits *limits, const cm_rank_entry *e,
+                    const char *network)
+{
+    int32_t before = gates->count;
+    add_all(ctx, gates, limits, &e->prediction, e->peak_bytes, &e->chance);
+    for (int32_t i = before; network && i < gates->count; i++)
+        gates->all[i].text = cm__format(ctx, "%s: %s", network, gates->all[i].text);
 }

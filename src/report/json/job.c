@@ -117,6 +117,7 @@ void cm__job_json_fill(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     list = cm__json_set(ctx, o, "relax", json_array());
     for (int32_t k = 0; k < cm_job_advices(r->job); k++)
         advice(ctx, cm__json_append(ctx, list, json_object()), cm_job_get_advice(r->job, k));
+    if (r->gates) cm__json_gates(ctx, o, r->gates);
     cm__json_warnings(ctx, o, cm_job_graph(r->job));
 }
 

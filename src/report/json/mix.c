@@ -44,7 +44,7 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_mix *mix, const cm_mix_entry
     cm__json_set(ctx, o, "class", cm__json_text(ctx, info->device_class));
     cm__json_set(ctx, o, "state", json_string(cm__rank_state_name(t)));
     cm__json_set(ctx, o, "reason", cm__json_text(ctx, t->reason));
-    cm__json_set(ctx, o, "fits", json_boolean(t->fits));
+    cm__json_verdict(ctx, o, &t->chance);
     totals(ctx, o, known * t->hours, known * t->usd, known * t->kwh);
     cm__json_interval(ctx, o, t->fits ? t->prediction.interval_s : NULL);
     cm__json_set(ctx, o, "hours", cm__json_number(known * t->hours));
@@ -96,5 +96,6 @@ void cm__mix_json(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
     for (int32_t k = 0; k < cm_mix_entries(r->mix); k++)
         entry(ctx, cm__json_append(ctx, list, json_object()), r->mix, cm_mix_get_entry(r->mix, k),
               k < cm_mix_placed(r->mix) ? k + 1 : 0);
+    if (r->gates) cm__json_gates(ctx, answer, r->gates);
     cm__json_print(ctx, answer, out);
 }

@@ -154,6 +154,7 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
     for (int32_t k = 0; k < cm_ranking_entries(r->ranking); k++)
         cm__rank_json_entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k),
                             k < placed ? k + 1 : 0, i->seq, i->tokens_per_sample);
+    if (r->gates) cm__json_gates(ctx, answer, r->gates);
     cm__json_warnings(ctx, answer, cm_ranking_graph(r->ranking, 0));
 }
 

@@ -255,4 +255,5 @@ void cm__job_text(cm__ctx *ctx, const cm__job_report *r, FILE *out)
         }
     }
     print_excused(ctx, r, out);
+    if (r->gates) cm__print_gates(ctx, out, 12, r->gates);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mix.c - print a ranking for several networks as text: totals, and a column for each network. */
 #include <math.h>
+#include <string.h>
 #include "report/text/rank_parts.h"
 #include "report/table.h"
 
@@ -54,9 +55,9 @@ static void print_table(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
     const char **cells = cm__alloc_array(ctx, (size_t)all, sizeof *cells);
     const cm__column first[FIRST_COLUMNS] = {{"#", ""}, {"device"}, {"total", "h"}, {"90 %", unit}, {"cost", "USD"},
                                              {"energy", "kWh"}};
-    for (int32_t i = 0; i < all; i++)
-        columns[i] = i < FIRST_COLUMNS ? first[i]
-                                       : (cm__column){cm__network_name(ctx, cm_mix_network(r->mix, i - FIRST_COLUMNS)), unit};
+    memcpy(columns, first, sizeof first);
+    for (int32_t i = 0; i < n; i++)
+        columns[FIRST_COLUMNS + i] = (cm__column){cm__network_name(ctx, cm_mix_network(r->mix, i)), unit};
     cm__table table = cm__table_new(ctx, out, columns, all);
     for (int32_t k = 0; k < cm_mix_placed(r->mix); k++) {
         const cm_mix_entry  *entry = cm_mix_get_entry(r->mix, k);
@@ -113,4 +114,5 @@ void cm__mix_text(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
     for (int32_t k = cm_mix_placed(r->mix); k < cm_mix_entries(r->mix); k++)
         cm__rank_unplaced(ctx, &cm_mix_get_entry(r->mix, k)->total, &last, out);
     print_answer(ctx, r, out);
+    if (r->gates) cm__print_gates(ctx, out, 12, r->gates);
 }

@@ -144,4 +144,5 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     if (!r->brief) print_unplaced(ctx, r, out);
     print_assumed(ctx, r, out);
     print_answer(ctx, r, out);
+    if (r->gates) cm__print_gates(ctx, out, 12, r->gates);
 }
