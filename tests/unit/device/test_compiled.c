@@ -80,8 +80,14 @@ static void same_text(const cm_device *a, const cm_device *b)
 /* A member that the writer forgets is zero in compiled devices. */
 static void same_zeros(const cm_device *a, const cm_device *b)
 {
-    static const size_t own[] = {offsetof(cm_device, ctx), offsetof(cm_device, tree), offsetof(cm_device, kernels)};
+    /* counts of lists are followed by padding, which has any value */
+    static const size_t own[] = {offsetof(cm_device, ctx), offsetof(cm_device, tree), offsetof(cm_device, kernels),
+                                 offsetof(cm_device, links.count), offsetof(cm_device, collectives.count),
+                                 offsetof(cm_device, surfaces.count), offsetof(cm_device, kernels.count),
+                                 offsetof(cm_device, built_in_kernels.count)};
     const uintptr_t    *x = (const void *)a, *y = (const void *)b;
+    assert_true(a->links.count == b->links.count && a->collectives.count == b->collectives.count &&
+                a->surfaces.count == b->surfaces.count);
     for (size_t i = 0; i < sizeof *a / sizeof *x; i++) {
         bool differs = !x[i] != !y[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++) differs = differs && i * sizeof *x != own[k];
