@@ -11,6 +11,7 @@
 #define EFFICIENCY       0.005 /* of the claimed FLOP/s; assumed for the first call of a kind: slow reference code */
 #define FRACTION_MOST    0.25  /* largest fraction of the remaining time that one of many cases may need */
 #define PILOT_FRACTION   0.02  /* of the budget: the first case of a kind is the largest that surely ends in this time */
+#define OTHER_PASS       10    /* a pass is at most so many times as slow as another one of its operator */
 #define SLOWNESS_DECAY   0.5   /* factor by which a slow call's rate decays with each later call of its kind */
 #define PREPARING_DECAY  0.9   /* weight of earlier calls of a kind in the fit of preparation times */
 #define PREPARING_B_S    1e9   /* bytes of operands prepared per second; assumed for the first two calls of a kind */
@@ -46,7 +47,14 @@ static double left_s(const runner *r)
 
 static double units_of(const cm_bench_result *result) { return result->flop + 10 * result->bytes; }
 
-static double first_guess_s(const runner *r, double units) { return units / (EFFICIENCY * cm__claimed_flop_s(r->b)); }
+/* The time of a call whose kind was not measured yet: that of slow reference code, or of the operator's other passes. */
+static double first_guess_s(const runner *r, const cm__call *call, double units)
+{
+    double unit_s = 1 / (EFFICIENCY * cm__claimed_flop_s(r->b));
+    for (int pass = 0; pass < CM__PASSES; pass++)
+        if (r->calls[call->op][pass].n > 0) unit_s = fmin(unit_s, OTHER_PASS * r->calls[call->op][pass].unit_s);
+    return unit_s * units;
+}
 
 /* Estimate the time to prepare and verify a call from a line fitted through recent calls of its kind. */
 static double preparing_s(const history *s, double bytes)
@@ -76,15 +84,16 @@ static double estimate_s(const runner *r, int32_t i)
     if (c->kind != CM__CASE_CALL) return 0.1 + (double)c->probe.bytes * 2e-9;
     const history *s = &r->calls[c->call.op][c->call.pass];
     double      units = units_of(result);
-    if (!is_known(r, c)) return RUNS_LEAST * first_guess_s(r, units);
+    if (!is_known(r, c)) return RUNS_LEAST * first_guess_s(r, &c->call, units);
     return RUNS_LEAST * s->unit_s * units + preparing_s(s, result->bytes);
 }
 
+/* The last case may take all that is left, and the first of a kind, too: its guess is far above most calls' time. */
 static bool has_time(runner *r, int32_t i)
 {
-    double part = fmax(FRACTION_MOST, 1.0 / (r->b->n_cases - r->done)); /* the last case may take all that is left */
-    double need = estimate_s(r, i), left = left_s(r), fits = need <= part * left && left > 0;
     bool   known = is_known(r, &r->b->cases[i]);
+    double part = known ? fmax(FRACTION_MOST, 1.0 / (r->b->n_cases - r->done)) : 1;
+    double need = estimate_s(r, i), left = left_s(r), fits = need <= part * left && left > 0;
     if (r->b->fabric) r->b->fabric->agree(r->b->fabric_state, &fits); /* all ranks must decide alike */
     if (fits != 0) return true;
     r->b->results[i].skipped =

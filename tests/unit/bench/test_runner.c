@@ -72,6 +72,26 @@ TEST(estimates_learn)
     assert_int_equal(b->unmeasured, 0);
 }
 
+/* Nothing smaller of the kind is there: the product may take most of 37.3 s. */
+TEST(the_first_of_a_kind_may_take_what_is_left)
+{
+    b->options.budget_s = 40;
+    add(GEMM(4096));
+    add("gemm bwd_weight nn fp32 1,64,64,64");
+    cm__bench_measure(b);
+    assert_int_equal(b->unmeasured, 0);
+}
+
+/* The product alone would be refused: it may take 27.9 s of 8.2. Forward is at most ten times as fast as backward. */
+TEST(another_pass_shows_the_speed)
+{
+    b->options.budget_s = 10;
+    add(GEMM(1024));
+    add("gemm bwd_weight nn fp32 1,4096,4096,4096");
+    cm__bench_measure(b);
+    assert_int_equal(b->unmeasured, 0);
+}
+
 /* The guess would refuse this product. The smaller one of its kind is measured first, although it comes later. */
 TEST(a_small_call_shows_the_speed)
 {
@@ -246,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_small_call_shows_the_speed),
         cmocka_unit_test(the_last_case_may_take_all_that_is_left),
         cmocka_unit_test(estimates_learn),
+        cmocka_unit_test(the_first_of_a_kind_may_take_what_is_left), cmocka_unit_test(another_pass_shows_the_speed),
         cmocka_unit_test(a_budget_that_is_spent),
         cmocka_unit_test(progress_before_each_case_and_at_the_end),
         cmocka_unit_test(cases_that_fail),
