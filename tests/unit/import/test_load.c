@@ -121,7 +121,8 @@ static void what_is_no_file_is_refused(void **state)
     assert_refused("nothing", CM_ERR_IO, "nothing", "config.json");
     assert_refused("run.cmt.json", CM_ERR_FORMAT, "run.cmt.json", "not a trace");
     assert_refused("missing.onnx", CM_ERR_IO, "missing.onnx", "No such file");
-    assert_refused("far/away", CM_ERR_IO, "far/away", "No such file");
+    assert_refused("far/away/there", CM_ERR_IO, "far/away/there", "No such file");
+    assert_refused("far/away", CM_ERR_UNKNOWN, "", "hf download far/away"); /* the name of a repository */
     assert_refused("text.onnx", CM_ERR_FORMAT, "text.onnx", "");
 }
 
