@@ -4,7 +4,7 @@
 
 Measures what today's training code runs, and writes what it has after every group of calls:
 
-    FOLDER/tables.json   kernel tables for tools/merge_tables.py: attention by kernel, 8-bit products, experts
+    FOLDER/tables.json   kernel tables for `centimani merge`: attention by kernel, 8-bit products, experts
     FOLDER/found.json    the attention kernel that PyTorch picks (by the names in the profiler), casts to 8 bits,
                          transformer blocks in bf16 and 8 bits, experts with unequal numbers of tokens
 

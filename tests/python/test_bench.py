@@ -11,7 +11,7 @@ import types
 
 from bench_support import ADD, NEEDS, PACKAGE, SMALL, FakeDevice, bench, case_file, on_processor, run, torch
 
-from centimani.bench import cases, grids, order, timers, verify
+from centimani.bench import cases, ceilings, grids, order, timers, verify
 from centimani.bench.calls import CALLS
 from centimani.bench.calls_layers import tensor_sizes
 
@@ -186,6 +186,35 @@ def a_profile_is_valid(folder):
             assert checked.returncode == 0, checked.stderr
 
 
+def caches_show_in_the_rates_of_copies(_):
+    sizes = [1 << power for power in range(16, 31)]
+    flat = {size: 1e11 for size in sizes}
+    assert ceilings.levels(flat) == (1e11, None, None)
+    assert ceilings.levels({size: 8e11 if size <= 1 << 22 else 1e11 for size in sizes}) == (1e11, 1 << 22, 8e11)
+
+
+def a_machine_without_a_base_is_complete(folder):
+    """Its own measurements describe it, and a prediction takes the written file."""
+    path = case_file(folder, [{**ADD, "rows": [[16, 16], [1024, 1024]]}])
+    out = pathlib.Path(folder, "mine.json")
+    assert bench("--cases", path, "-o", out).returncode == 0
+    device = json.loads(out.read_text())
+    units, memory = device["peak"]["vector"], device["memory"][-1]
+    numbers = [units["fp32"], memory["capacity"], memory["bandwidth"], device["launch"], device["cores"]]
+    assert all(n["kind"] == "measured" and n["source"] in device["sources"] for n in numbers), numbers
+    assert 1e8 < units["fp32"]["value"] < 1e14 and 1e8 < memory["bandwidth"]["value"] < 1e12, (units, memory)
+    before = {key: device[key] for key in ("peak", "memory", "launch")}
+    assert bench("--cases", path, "-o", out, "--resume").returncode == 0
+    again = json.loads(out.read_text())
+    assert {key: again[key] for key in before} == before
+    if PROGRAM:
+        call = [PROGRAM, "predict", "mlp:in=1024,hidden=1024,out=10", "--batch", "16", "--device", str(out), "--json"]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        assert answer["runtime"] == "torch-eager" and answer["step_time_s"] > 0, answer
+
+
 def resume_after_a_kill_loses_nothing(folder):
     rows = [[16, size] for size in range(100, 1300)]
     path, out = case_file(folder, [{**ADD, "rows": rows}]), pathlib.Path(folder, "out.json")
@@ -310,7 +339,8 @@ TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_c
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
          long_calls_are_spread,
          other_kernels_run_before_each_repetition, kernels_are_cut_by_markers, kernels_that_overlap_count_once, a_lower_clock_does_not_count,
-         lost_kernels_give_no_times, a_profile_is_valid,
+         lost_kernels_give_no_times, a_profile_is_valid, caches_show_in_the_rates_of_copies,
+         a_machine_without_a_base_is_complete,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
          a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]

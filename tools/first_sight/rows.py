@@ -7,7 +7,7 @@ and after it. PROGRAM predicts each step with --ops. Operators of the profiler a
 shapes; a shape that belongs to several calls, or to another number of them, is left out. A row that PROGRAM already
 predicts to 4 %, or that it has, is not written. With --most, only the N rows are written without which the steps are predicted worst: what
 their calls are off by, as a part of each step, added up over all steps. tools/thin_tables.py makes room for them in
-TABLES.json, tools/merge_tables.py adds NEW.json to it. Elementwise rows that are far off are left out: another kernel ran, because
+TABLES.json, `centimani merge` adds NEW.json to it. Elementwise rows that are far off are left out: another kernel ran, because
 the operands lie otherwise in memory than the program thinks. So are rows of operators named by --without, and convolutions with several
 groups of several channels, which may run beside each other.
 

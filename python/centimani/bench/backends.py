@@ -78,12 +78,17 @@ def _host_name():
     return names[0] if names else f"{platform.machine()} CPU"
 
 
-def _host_free():
+def _host_memory(what):
     try:
         with open("/proc/meminfo", encoding="utf-8") as file:
-            return 1024 * int(next(line for line in file if line.startswith("MemAvailable")).split()[1])
+            return 1024 * int(next(line for line in file if line.startswith(what)).split()[1])
     except (OSError, StopIteration):
-        return 4 << 30
+        names = getattr(os, "sysconf_names", {})
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if "SC_PHYS_PAGES" in names else 4 << 30
+
+
+def _host_free():
+    return _host_memory("MemAvailable")
 
 
 def _xla_wait():
@@ -102,31 +107,39 @@ def _nothing(*_):
 
 
 class Backend:
-    """One row of the table. `together`: calls between two synchronisations on devices that queue calls."""
+    """One row of the table. `together`: calls between two synchronisations on devices that queue calls; `runtime`: what
+    runs the calls, as questions about the device name it."""
 
     def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
                  device=lambda: None, queued=True, release=_nothing, tidy=_nothing,
-                 cache=lambda: CACHE_BYTES):
+                 cache=lambda: CACHE_BYTES, capacity=None, cores=_nothing, vendor=lambda: "unknown",
+                 runtime="torch-eager"):
         self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
         self.dtypes, self.together, self.precision, self.tries = dtypes, together, precision, 10
         self.start = lambda: start(self.tries)
         self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
         self.device, self.release = lambda: device() or torch.device(name), release
         self.tidy, self.cache = tidy, cache
+        self.capacity, self.cores, self.vendor, self.runtime = capacity or self.free, cores, vendor, runtime
 
 
 BACKENDS = {row.name: row for row in (
     Backend("cuda", lambda: _module("cuda"), lambda: torch.cuda.synchronize(), timer=KernelTimer,
             dtypes=("bf16", "fp16", "tf32", "fp32", "fp8"), start=_cuda_start, precision=_cuda_precision, free=_cuda_free,
             title=_cuda_name, versions=_cuda_versions, release=lambda: torch.cuda.empty_cache(),
-            tidy=_cuda_tidy, cache=_cuda_cache),
+            tidy=_cuda_tidy, cache=_cuda_cache, capacity=lambda: torch.cuda.mem_get_info()[1],
+            cores=lambda: torch.cuda.get_device_properties(0).multi_processor_count,
+            vendor=lambda: "AMD" if getattr(torch.version, "hip", None) else "NVIDIA"),
     Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,
-            queued=False),
-    Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait),
+            queued=False, capacity=lambda: _host_memory("MemTotal"), cores=lambda: os.cpu_count()),
+    Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait, vendor=lambda: "Intel", runtime="native"),
     Backend("xla", lambda: _plugin("torch_xla.core.xla_model"), _xla_wait,
-            device=lambda: importlib.import_module("torch_xla.core.xla_model").xla_device()),
-    Backend("xpu", lambda: _module("xpu"), lambda: torch.xpu.synchronize()),
+            device=lambda: importlib.import_module("torch_xla.core.xla_model").xla_device(), runtime="native"),
+    Backend("xpu", lambda: _module("xpu"), lambda: torch.xpu.synchronize(), vendor=lambda: "Intel",
+            title=lambda: torch.xpu.get_device_name(),
+            capacity=lambda: torch.xpu.get_device_properties(0).total_memory),
     Backend("mps", lambda: getattr(torch.backends, "mps", None) and torch.backends.mps.is_available(),
-            lambda: torch.mps.synchronize(), dtypes=("fp32", "fp16")),
+            lambda: torch.mps.synchronize(), dtypes=("fp32", "fp16"), vendor=lambda: "Apple",
+            capacity=lambda: _host_memory("MemTotal")),
 )}

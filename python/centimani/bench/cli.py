@@ -26,7 +26,8 @@ def _options(words):
     parser.add_argument("--ops", metavar="LIST", help="only these ops, such as gemm,conv; 'host': host times")
     parser.add_argument("-o", "--output", metavar="FILE", default="profile.json",
                         help="the profile (default: profile.json)")
-    parser.add_argument("--base", metavar="ID", help="the profile that the tables extend, such as nvidia-h200")
+    parser.add_argument("--base", metavar="ID", help="the profile that the tables extend, such as nvidia-h200; by "
+                        "default peaks, bandwidths, cache and launch time are measured, too")
     parser.add_argument("--resume", action="store_true", help="continue FILE: skip the calls that it contains")
     parser.add_argument("--longest", type=float, default=0.2, metavar="SECONDS",
                         help="skip calls expected to last longer (default: 0.2)")
@@ -144,6 +145,9 @@ def _run(options, backend, command, cases, ops, refused):
     profile.write()  # fails early if the folder is not writable
     signal.signal(signal.SIGTERM, _interrupt)
     backend.start()
+    if ops != [PROBE]:
+        profile.describe(backend)
+        profile.write()
     host_failed = _host(backend, profile, ops)  # before a profiler is active, which slows the host down
     harness, status = Harness(backend, profile, options.longest, deadline, not options.warm), 0
     harness.failed += refused

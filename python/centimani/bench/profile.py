@@ -12,8 +12,7 @@ from .calls import CALLS
 from .cases import BadCase, Case
 
 COLD, WARM = "operands as cold as a training step finds them", "operands warm"
-RUNTIME, SOURCE = "torch-eager", "bench"
-CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu"}
+SOURCE = "bench"
 
 
 def rounded(seconds):
@@ -28,13 +27,16 @@ def software():
     return {name: ".".join(text.split(".")[:2]) for name, text in found.items() if text}
 
 
+def number(value, unit):
+    return {"value": rounded(value), "unit": unit, "kind": "measured", "source": SOURCE}
+
+
 def identity(backend, base):
-    """The identity of the profile. Timings alone do not define a device: they extend a base, or the profile is
-    abstract."""
+    """The identity of the profile: tables extend a base, or a device that describe() measures."""
     name = backend.title()
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
     found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
-    return {**found, **({"base": base} if base else {"abstract": True, "class": CLASSES[backend.name]})}
+    return {**found, **({"base": base} if base else {})}
 
 
 class Profile:
@@ -44,8 +46,10 @@ class Profile:
         today = datetime.date.today()
         versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
         self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
-        title = f"Centimani benchmark of PyTorch calls on {backend.title()}; {COLD if cold else WARM}; {versions}"
-        self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat(), "software": software()}}
+        self.runtime, self.members = backend.runtime, {}
+        title = f"Centimani benchmark of PyTorch calls on {backend.title()}; {versions}"
+        self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat(), "device": backend.title(),
+                                 "software": software(), "conditions": COLD if cold else WARM}}
         self.cold = cold
         self.tables, self.host = {}, []
 
@@ -61,12 +65,18 @@ class Profile:
     def note(self, conditions):
         """Add the measuring conditions to the source."""
         if conditions:
-            self.sources[SOURCE]["title"] += f"; {conditions}"
+            self.sources[SOURCE]["conditions"] += f"; {conditions}"
+
+    def describe(self, backend):
+        """Measure the device that no base describes."""
+        if "base" not in self.head and not self.members:
+            from . import ceilings
+            self.members = ceilings.measure(backend, self.runtime, number)
 
     def set_host(self, times):
         """times: {what: seconds}."""
-        self.host = [{"runtime": RUNTIME, "what": what, "time": {"value": rounded(seconds), "unit": "s",
-                      "kind": "measured", "source": SOURCE}} for what, seconds in times.items()]
+        self.host = [{"runtime": self.runtime, "what": what, "time": number(seconds, "s")}
+                     for what, seconds in times.items()]
 
     def resume(self):
         """Load the rows of an existing file; do nothing if there is none."""
@@ -77,7 +87,7 @@ class Profile:
                 old = json.load(file)
             if old.get("id") != self.head["id"]:
                 raise BadCase(f"{self.path} is of {old.get('id')}, this device is {self.head['id']}; choose another -o")
-            if old.get("kernels") and (COLD in old["sources"][SOURCE]["title"]) != self.cold:
+            if old.get("kernels") and (COLD in str(old["sources"][SOURCE])) != self.cold:
                 with_warm = "with" if self.cold else "without"
                 raise BadCase(f"{self.path} was measured {with_warm} --warm; continue it {with_warm} --warm")
             measured = old["sources"][SOURCE].get("software") if old.get("kernels") else None
@@ -89,6 +99,8 @@ class Profile:
                     key = (table["op"], table["pass"], table.get("variant", ""), table["dtype"])
                     self.add(Case(*key, tuple(row[:width])), row[width], row[width + 1])
             self.host = old.get("host", [])
+            own = {"schema", "kernels", "host", "sources", *self.head}
+            self.members = {key: value for key, value in old.items() if key not in own}
         except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             if isinstance(error, BadCase):
                 raise
@@ -96,7 +108,7 @@ class Profile:
 
     def _table(self, key, rows):
         op, phase, variant, dtype = key
-        return {"runtime": RUNTIME, "op": op, "pass": phase, "variant": variant, "dtype": dtype,
+        return {"runtime": self.runtime, "op": op, "pass": phase, "variant": variant, "dtype": dtype,
                 "dims": list(CALLS[op].dims), "kind": "measured", "source": SOURCE, "date": self.month,
                 "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
 
@@ -104,7 +116,7 @@ class Profile:
         """One line per table, so that files are short and can be compared."""
         def dump(value):
             return json.dumps(value, separators=(",", ":"))
-        lines = [f'"{key}":{dump(value)}' for key, value in {"schema": 1, **self.head}.items()]
+        lines = [f'"{key}":{dump(value)}' for key, value in {"schema": 1, **self.head, **self.members}.items()]
         tables = ",\n".join(dump(self._table(key, rows)) for key, rows in sorted(self.tables.items()))
         lines.append(f'"kernels":[\n{tables}]')
         lines.append('"host":[\n' + ",\n".join(map(dump, self.host)) + "]")
