@@ -66,7 +66,7 @@ typedef struct settings {
     const char       *job_file, *job_offers; /* rank --job, and the table of offers that it names */
     network_size      sizes[OPERANDS_MAX];
     struct cm__ctx   *job_ctx;               /* owns the texts of the job file */
-    bool              full, clusters, check, json, csv, html, help, no_loading, calls, fuse_all;
+    bool              advise, full, clusters, check, json, csv, html, help, no_loading, calls, fuse_all;
 } settings;
 
 /* Which commands take an option. */
@@ -74,7 +74,7 @@ enum {
     FOR_GRAPH = 1, FOR_MODELS = 2, FOR_VERSION = 4, FOR_HELP = 8, FOR_DEVICES = 16, FOR_FIT = 32, FOR_PREDICT = 64,
     FOR_MEMORY = 128, FOR_FITS = 1 << 22, FOR_BATCH = 256, FOR_VALIDATE = 512, FOR_BENCH = 1024, FOR_CALIBRATE = 2048,
     FOR_RANK = 4096, FOR_EXPLAIN = 8192, FOR_REPORT = 16384, FOR_SERVE = 32768, FOR_COMPLETION = 65536,
-    FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_MCP = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
+    FOR_COMPARE = 1 << 17, FOR_MERGE = 1 << 18, FOR_COLLECTIVE = 1 << 19, FOR_PLAN = 1 << 20, FOR_SCALE = 1 << 21,
     FOR_RESULTS = 1 << 23, FOR_RANKING = FOR_RANK | FOR_REPORT,
     FOR_ON_DEVICE = FOR_PREDICT | FOR_MEMORY | FOR_FITS | FOR_BATCH | FOR_PLAN | FOR_SCALE | FOR_EXPLAIN,
     FOR_PRICES = 1 << 24, FOR_LOOKUPS = 1 << 25, FOR_WATCH = 1 << 26, FOR_DIFF = 1 << 27, FOR_GATES = 1 << 28, FOR_JOB = 1 << 29,
@@ -134,6 +134,7 @@ int  run_fits(settings *s);
 int  run_batch(settings *s);
 int  run_plan(settings *s);
 int  run_scale(settings *s);
+int  run_collective(settings *s);
 int  run_validate(settings *s);
 int  run_bench(settings *s);
 int  run_rank(settings *s);

@@ -12,6 +12,7 @@ static void list_options(const command *c, FILE *out)
 }
 
 static const char *device_at(int i) { return i == 0 ? "this-machine" : cm_device_id(i - 1); }
+static const char *collective_at(int i) { return cm_collective_name(i); }
 static const char *model_at(int i) { return i < cm_models() ? cm_model(i)->id : NULL; }
 static const char *cluster_at(int i) { return i < cm_clusters() ? cm_cluster_id(i) : NULL; }
 
@@ -117,7 +118,8 @@ static void list(const char *(*at)(int i), FILE *out)
 static const struct {
     const char *command, *actions;
     const char *(*at)(int i);
-} operands[] = {{"devices", "list show check", device_at}, {"models", "list show", model_at}};
+} operands[] = {{"devices", "list show check add", device_at}, {"models", "list show", model_at},
+                {"collective", "", collective_at}};
 
 static bool takes_model(const command *c) { return strncmp(c->operands, "MODEL", 5) == 0; }
 

@@ -39,16 +39,16 @@ static const char job_details[] =
 
 static const char device_details[] =
     "'show' takes the id of a device or a cluster, the file of a profile, or this-machine; 'check' validates "
-    "the file of a profile. docs/devices.md describes the format.";
+    "the file of a profile; 'add' joins a measured profile with the file of its device. docs/devices.md describes the format.";
 
 static const char fit_details[] =
     "TIMINGS.csv has a header line with the columns op, pass, dtype, d0 ... d6 and latency_ms; device and note "
     "are optional. docs/dev/fitting.md lists the dimensions of each operator. Without a file, --check predicts each"
     " row of the device's kernel tables from the other rows (leave-one-out).";
 
-static const char scale_details[] =
-    "MODEL is a model as for 'predict', or one collective with its size, such as all-reduce:bytes=67108864. "
-    "Collectives: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast, point-to-point.";
+static const char collective_details[] =
+    "NAME is all-reduce, reduce-scatter, all-gather, all-to-all, broadcast or point-to-point. Bus bandwidth is defined as in "
+    "nccl-tests. docs/dev/plans.md derives the time.";
 
 static const char plan_details[] =
     "The search covers tensor, context, pipeline and data parallel sizes, micro-batch, interleaving, schedule, "
@@ -105,15 +105,17 @@ const command commands[] = {
      results_details, FOR_RESULTS, 2, 2, run_results},
     {"models", "[list | show ID]", "List the named models, or show one with its definition and source", NULL,
      FOR_MODELS, 0, 2, run_models},
-    {"devices", "[list | show ID | check FILE]",
-     "List the accelerators, show one with all numbers and sources, or validate a profile", device_details,
+    {"devices", "[list | show ID | check FILE | add FILE]",
+     "List the accelerators, show one with all numbers and sources, validate a profile, or add a measured one", device_details,
      FOR_DEVICES, 0, 2, run_devices},
     {"fit", "[TIMINGS.csv]", "Fit operator models to measured times, or compare a profile with measured times",
      fit_details, FOR_FIT, 0, 1, run_fit},
     {"predict", "MODEL", "Predict the time of one training step on a device, and where the time goes", model_details,
      FOR_PREDICT | FOR_GATES, 1, 1, run_predict},
     {"scale", "MODEL", "Predict how training scales over several devices, and where efficiency is lost",
-     scale_details, FOR_SCALE, 1, 1, run_scale},
+     model_details, FOR_SCALE, 1, 1, run_scale},
+    {"collective", "NAME", "Predict one collective among devices: time, latency and bus bandwidth", collective_details,
+     FOR_COLLECTIVE, 1, 1, run_collective},
     {"plan", "MODEL", "Find the best parallel plan for a number of devices and a global batch", plan_details, FOR_PLAN,
      1, 1, run_plan},
     {"rank", "MODEL[*WEIGHT]...", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
@@ -127,7 +129,7 @@ const command commands[] = {
     {"serve", "", "Serve an interactive page on this machine: choose models, devices and prices", NULL, FOR_SERVE, 0,
      0, run_serve},
     {"mcp", "", "Serve the commands as tools for language models: Model Context Protocol over stdin and stdout", NULL,
-     FOR_MCP, 0, 0, run_mcp},
+     FOR_HELP, 0, 0, run_mcp},
     {"bench", "", "Measure this machine and write a profile for the other commands", bench_details, FOR_BENCH, 0, 0,
      run_bench},
     {"calibrate", "", "Correct a device's profile with measured training steps", calibrate_details, FOR_CALIBRATE, 0,

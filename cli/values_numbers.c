@@ -164,12 +164,21 @@ bool store_step_limit(const option *o, settings *s, void *field, const char *val
     return store_with_unit(o, field, value, units, "a time with its unit (us, ms, s, min or h), such as 130ms");
 }
 
+static const value_unit sizes[] = {{"", 1}, {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"B", 1},
+                                   {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KiB", 0x1p10},
+                                   {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0}};
+#define WITH_BYTES 6 /* the first that names bytes */
+
+bool store_size(const option *o, settings *s, void *field, const char *value)
+{
+    (void)s;
+    return store_with_unit(o, field, value, sizes, "a number of bytes, such as 240000000, 240M or 64MiB");
+}
+
 bool store_bytes(const option *o, settings *s, void *field, const char *value)
 {
-    static const value_unit units[] = {{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12},
-                                 {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0}};
     (void)s;
-    return store_with_unit(o, field, value, units,
+    return store_with_unit(o, field, value, sizes + WITH_BYTES,
                            "a number of bytes with its unit (B, kB, MB, GB, TB, KiB, MiB, GiB or TiB), such as 70GiB");
 }
 

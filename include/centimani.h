@@ -715,12 +715,22 @@ double    cm_fabric_link_bytes_s(const cm_fabric *fabric); /* of one device with
 /* Time of one collective ("all-reduce", "all-gather" ...) over `bytes` among neighbouring devices; NAN: no such
    collective. */
 double      cm_fabric_time(const cm_fabric *fabric, const char *collective, int32_t devices, double bytes);
+double      cm_fabric_error(void); /* relative error of such a time, a standard deviation */
 const char *cm_collective_name(int32_t index); /* NULL: index too large */
 /* Bytes that one device sends per byte of the buffer; NAN: no such collective. */
 double      cm_collective_bus_part(const char *collective, int32_t devices);
 
 #define CM_PROFILE_WARNINGS 8
 #define CM_PROFILE_WARNING_SIZE 256
+
+#define CM_PROFILE_USES 8
+
+/* Questions that use a device's kernel tables: those about this runtime, in these precisions and passes. */
+typedef struct cm_profile_use {
+    cm_runtime runtime;
+    int32_t    tables, rows;
+    bool       precisions[CM_PRECISIONS], forward, backward, update;
+} cm_profile_use;
 
 typedef struct cm_profile_summary {
     char    id[64];
@@ -729,6 +739,8 @@ typedef struct cm_profile_summary {
     char    measured_with[CM_PROFILE_WARNING_SIZE]; /* as cm_device_measured_with(); empty: no kernel tables */
     int32_t n_warnings; /* numbers of a device that no built-in device comes near, at most CM_PROFILE_WARNINGS */
     char    warnings[CM_PROFILE_WARNINGS][CM_PROFILE_WARNING_SIZE];
+    int32_t        n_uses; /* runtimes whose questions use the device's kernel tables */
+    cm_profile_use uses[CM_PROFILE_USES];
 } cm_profile_summary;
 
 /* Validate a profile of a device, a device family (abstract) or a cluster. */
@@ -1265,6 +1277,25 @@ const char            *cm_ranking_unit(const cm_ranking *ranking);   /* of cm_ra
 int32_t                cm_ranking_placed(const cm_ranking *ranking); /* number of ranked entries; they come first */
 const cm_graph        *cm_ranking_graph(const cm_ranking *ranking, int32_t index); /* the step of an entry */
 
+#define CM_ADVICE_MOST 8
+
+/* A benchmark of the calls of an entry's step on its device. */
+typedef struct cm_measurement {
+    const cm_rank_entry *entry;
+    const char          *backend;     /* PyTorch's name of the kind of device */
+    double               minutes;
+    double               interval[2]; /* of the entry's value afterwards, if the value stays */
+} cm_measurement;
+
+/* The cheapest measurements that would settle which entry is the best. */
+typedef struct cm_rank_advice {
+    cm_measurement items[CM_ADVICE_MOST];
+    int32_t        count, tied;          /* 0: nothing is to be settled, or no measurement helps; entries that may be the
+                                            best, at most CM_ADVICE_MOST */
+    double         minutes, probability; /* of all; that the order of the tied entries is known then */
+} cm_rank_advice;
+cm_rank_advice cm_ranking_advise(const cm_ranking *ranking);
+
 /* ---- several networks --------------------------------------------------------------------------------------------- */
 
 typedef struct cm_network {
@@ -1510,6 +1541,11 @@ typedef struct cm_merge_counts {
    text. */
 cm_status cm_tables_merge(const char *const *paths, int32_t count, char **profile, cm_merge_counts *counts,
                           cm_diag *diag);
+
+/* Adds a measured profile to the file `into` (NULL or missing: starts one), which must be of the same device and software.
+   Refuses a profile that does not name them and the conditions, or whose tables no question uses. The caller frees the
+   text. */
+cm_status cm_device_contribute(const char *path, const char *into, char **profile, cm_merge_counts *counts, cm_diag *diag);
 
 /* ---- validation against published results ------------------------------------------------------------------------ */
 

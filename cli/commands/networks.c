@@ -30,7 +30,7 @@ static const char *option_of_one(const settings *s)
         const char *name;
         bool        is;
     } given[] = {{"--max-devices", s->job.max_devices > 0}, {"--largest", s->largest},
-                 {"--baseline", s->rank.baseline}};
+                 {"--baseline", s->rank.baseline}, {"--advise", s->advise}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].is) return given[i].name;
     return NULL;

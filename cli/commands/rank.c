@@ -112,7 +112,9 @@ bool job_makes_sense(const settings *s)
 {
     const cm_job_options *j = &s->job;
     const char           *whole = job_option(s);
-    if (!j->max_devices && whole)
+    if (j->max_devices && s->advise)
+        say("rank: --advise is about devices, not about whole jobs: leave out --max-devices");
+    else if (!j->max_devices && whole)
         say("rank: %s is about a whole job: add --max-devices N, the number of devices that it may use (1: one device)",
             whole);
     else if (j->queue && !j->clusters)
@@ -147,7 +149,8 @@ int run_rank(settings *s)
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm_ranking_graph(ranking, 0));
     cm__gates            gates = {0};
-    cm__rank_report      report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking, .gates = &gates};
+    cm__rank_report      report = {.model = s->operands[0], .asked = &s->rank, .ranking = ranking, .gates = &gates,
+                                   .advise = s->advise};
     const cm_rank_entry *first = cm_ranking_entry(ranking, 0);
     bool                 any = first && first->state <= CM_RANK_NOT_OFFERED;
     status = CM_ERR_MEMORY;

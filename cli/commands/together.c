@@ -23,7 +23,8 @@ static bool not_scale(const command *c, const settings *s) { return (void)s, c->
 static bool planned(const command *c, const settings *s)
 {
     const cm_plan *p = plan_of(s);
-    return c->takes == FOR_SCALE || c->takes == FOR_PLAN || p->devices || p->tp || p->pp || p->dp || p->cp || p->ep;
+    bool always = c->takes == FOR_SCALE || c->takes == FOR_PLAN || c->takes == FOR_COLLECTIVE;
+    return always || p->devices || p->tp || p->pp || p->dp || p->cp || p->ep;
 }
 
 /* A search tries tensor-parallel plans, too. */

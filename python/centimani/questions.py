@@ -394,7 +394,7 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
          max_devices: Optional[int] = None, job: Optional[str] = None, within: Optional[Union[float, str]] = None,
          budget: Optional[Union[float, str]] = None, max_hours: Optional[float] = None,
          max_usd: Optional[float] = None, provider: Optional[str] = None, price_basis: Optional[Basis] = None,
-         price: Optional[Mapping[str, float]] = None, spot: Optional[bool] = None,
+         advise: Optional[bool] = None, price: Optional[Mapping[str, float]] = None, spot: Optional[bool] = None,
          clusters: Optional[Union[str, Sequence[str]]] = None, queue: Optional[str] = None,
          carbon: Optional[str] = None, baseline: Optional[str] = None, port_hours: Optional[float] = None,
          rate: Optional[float] = None, largest: Optional[Union[str, Sequence[str]]] = None,
@@ -433,6 +433,8 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     max_usd: only devices that finish the job for this cost
     provider: only devices that this provider offers, at its prices
     price_basis: prices to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
+    advise: name the cheapest measurement that would tell which device is the best: device, commands, minutes,
+        expected interval
     price: price of a device per hour, instead of the known prices; may be repeated
     spot: with max_devices: prices of interruptible instances, with checkpoints and restarts (price_basis spot)
     clusters: with max_devices: clusters, files of profiles, or node=8,net=800Gb; cloud (default): instances as they

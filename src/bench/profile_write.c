@@ -181,8 +181,9 @@ static json_t *sources(const cm_bench *b, const char *date)
     snprintf(where, sizeof where, "%s, %.0f %s; %s; %s %s on %s", b->device.name, b->device.cores,
              *b->device.core_name ? b->device.core_name : "cores", b->machine.software, system.sysname, system.release,
              *b->device.host ? b->device.host : system.machine);
-    return json_pack("{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "bench", "title",
-                     "centimani bench " CM_VERSION, "where", where, "date", date, "system", "title",
+    return json_pack("{s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "bench", "title",
+                     "centimani bench " CM_VERSION, "where", where, "date", date, "device", b->device.name, "conditions",
+                     b->options.cold ? "operands outside all caches" : "operands in the cache", "system", "title",
                      "reported by the operating system and its drivers", "where", where, "date", date);
 }
 

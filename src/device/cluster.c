@@ -5,6 +5,7 @@
 #include "device/device.h"
 #include "device/file.h"
 #include "device/plausible.h"
+#include "device/tables_used.h"
 
 struct cm_cluster {
     cm__ctx        *ctx;
@@ -119,8 +120,11 @@ cm_status cm_profile_check(const char *path, cm_profile_summary *summary, cm_dia
     const json_t *sources = json_object_get(p.tree, "sources");
     const char   *with = cm__kernels_text(ctx, cm__kernels_of(ctx, json_object_get(p.tree, "kernels"), sources, &origin));
     if (with) strncpy(summary->measured_with, with, sizeof summary->measured_with - 1);
-    if (kind == CM__PROFILE_DEVICE && !summary->abstract)
-        summary->n_warnings = cm__device_doubts(ctx, cm__device_read(ctx, &p), summary->warnings);
+    if (kind == CM__PROFILE_DEVICE && !summary->abstract) {
+        const cm_device *device = cm__device_read(ctx, &p);
+        cm__tables_used(ctx, device, &p.origin, summary);
+        summary->n_warnings = cm__device_doubts(ctx, device, summary->warnings);
+    }
     cm__ctx_free(ctx);
     return CM_OK;
 }

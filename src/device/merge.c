@@ -131,7 +131,7 @@ static void print_member(FILE *out, const char *key, const json_t *value)
     if (tables) fputs(json_array_size(value) ? "\n]" : "[]", out);
 }
 
-static char *print(cm__ctx *ctx, json_t *profile)
+char *cm__tables_print(cm__ctx *ctx, json_t *profile)
 {
     char       *result = NULL;
     size_t      size;
@@ -161,7 +161,7 @@ cm_status cm_tables_merge(const char *const *paths, int32_t count, char **profil
     json_t         *into = read(ctx, paths[0]);
     cm_merge_counts all = {0};
     for (int32_t i = 1; i < count; i++) cm__tables_merge(ctx, into, read(ctx, paths[i]), &all);
-    *profile = print(ctx, into);
+    *profile = cm__tables_print(ctx, into);
     if (counts) *counts = all;
     cm__ctx_free(ctx);
     return CM_OK;

@@ -9,4 +9,7 @@
 /* Adds the kernel tables of `from` to those of `into`. A call that both have keeps the time of `from`. */
 void cm__tables_merge(cm__ctx *ctx, json_t *into, const json_t *from, cm_merge_counts *counts);
 
+/* A profile as text, a line for each table; the caller frees it. */
+char *cm__tables_print(cm__ctx *ctx, json_t *profile);
+
 #endif

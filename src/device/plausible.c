@@ -171,7 +171,7 @@ static void compare(cm__ctx *ctx, const cm_device *d, const devices *known, doub
         double value = compared[i].of(d);
         range  r = range_of(known, compared[i].of);
         bool   low = value * known->margin < r.low, high = value > r.high * known->margin;
-        if (!low && !high) continue;
+        if (!r.lowest || (!low && !high)) continue;
         say(w, cm__format(ctx, "%s is %s, but built-in devices have %s (%s) to %s (%s): check the unit and the prefix",
                           compared[i].what, amount(ctx, value, compared[i].unit),
                           amount(ctx, r.low, compared[i].unit), r.lowest, amount(ctx, r.high, compared[i].unit),

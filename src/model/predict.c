@@ -92,7 +92,7 @@ static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run)
             .call = cm_node_type(n),
             .time_s = run->node_s[k],
             .launches = 1,
-            .how = run->how,
+            .how = (cm_how)run->how[k],
             .flop = cm__poly_at(&n->flop, batch),
             .bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch)};
     }
@@ -120,7 +120,7 @@ static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_d
     i->device_time_s = run.device_s;
     i->step_time_s = run.device_s + i->host_time_s;
     i->clock = 1;
-    i->share[run.how] = 1;
+    memcpy(i->share, run.share, sizeof i->share);
     i->interval_s[0] = i->step_time_s * exp(-CM__SIGMAS_OF_90_PERCENT * run.error);
     i->interval_s[1] = i->step_time_s * exp(CM__SIGMAS_OF_90_PERCENT * run.error);
     cm_poly matrix_flop = cm__facts_of(g).matrix_flop;
@@ -214,7 +214,7 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     i->hidden_s = it.hidden_s;
     i->bubble_s = it.bubble_s;
     i->clock = 1;
-    i->share[run.how] = 1;
+    memcpy(i->share, run.share, sizeof i->share);
     for (int side = 0; side < 2; side++)
         i->interval_s[side] = i->step_time_s * exp((side ? 1 : -1) * CM__SIGMAS_OF_90_PERCENT * run.error);
     cm_poly matrix_flop = cm__facts_of(g).matrix_flop;

@@ -19,9 +19,7 @@ bool cm__has_plan(const cm_plan *p)
 
 static double communication_error(const cm__iteration *it)
 {
-    /* relative error of latencies and bandwidths: another machine and library version than measured */
-    const double each = 0.15;
-    return each * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
+    return cm_fabric_error() * (it->tensor_s + it->pipeline_s + it->data_s - it->hidden_s);
 }
 
 /* Error of a step that waits for its host, in seconds. Host times of several processes on one host were not

@@ -82,8 +82,13 @@ static double error_toward(const cm_rank_entry *e, double other)
     return fabs(log(end / e->value)) / CM__SIGMAS_OF_90_PERCENT;
 }
 
+double cm__rank_error(const cm_rank_entry *e)
+{
+    return fmax(error_toward(e, e->value / 2), error_toward(e, e->value * 2));
+}
+
 /* Devices of one maker and class are predicted from the same tables or parameters and share a part of their errors. */
-static double correlation(const cm_rank_entry *a, const cm_rank_entry *b)
+double cm__rank_correlation(const cm_rank_entry *a, const cm_rank_entry *b)
 {
     const cm_device_info *x = cm_device_get_info(a->device), *y = cm_device_get_info(b->device);
     bool                  same = x->vendor && y->vendor && cm__same_name(x->vendor, y->vendor);
@@ -93,7 +98,7 @@ static double correlation(const cm_rank_entry *a, const cm_rank_entry *b)
 bool cm__rank_too_close(const cm_rank_entry *a, const cm_rank_entry *b)
 {
     double x = error_toward(a, b->value), y = error_toward(b, a->value);
-    double error = sqrt(x * x + y * y - 2 * correlation(a, b) * x * y);
+    double error = sqrt(x * x + y * y - 2 * cm__rank_correlation(a, b) * x * y);
     return !(fabs(log(a->value / b->value)) > CM__SIGMAS_OF_90_PERCENT * error);
 }
 

@@ -98,6 +98,8 @@ void cm__mix_json(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
 void cm__mix_csv(cm__ctx *ctx, const cm__mix_report *report, FILE *out);
 void cm__rank_text(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__rank_json(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
+/* json/rank.c: commands that measure a device for a model; NULL: none. */
+void cm__rank_commands(cm__ctx *ctx, const char *model, const cm_measurement *m, char *commands[2]);
 void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *report, FILE *out);
 void cm__job_text(cm__ctx *ctx, const cm__job_report *report, FILE *out);
 void cm__job_json(cm__ctx *ctx, const cm__job_report *report, FILE *out);

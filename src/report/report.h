@@ -264,6 +264,7 @@ typedef struct cm__scale_request {
     cm__graph_request  graph;
     const char        *device, *cluster;
     const char        *host_file; /* as in cm__predict_request */
+    double             bytes;     /* of a collective, if the model is its name */
     cm_predict_options options; /* the number of replicas in its plan is ignored */
     int64_t            counts[CM__POINTS_MAX]; /* of devices */
     int32_t            n_counts;
@@ -297,7 +298,8 @@ cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_de
                              cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);
-bool      cm__is_collective(const char *text); /* such as "all-reduce:bytes=N", for cm__collective_report() */
+/* A collective such as "all-reduce" or "all-reduce:bytes=N", for cm__collective_report(). */
+bool      cm__is_collective(const char *text);
 
 /* Options of `memory` and `batch`. */
 typedef struct cm__memory_request {
@@ -373,6 +375,7 @@ typedef struct cm__rank_report {
     const cm_ranking      *ranking;
     bool                   brief; /* omit the lists of devices that are not ranked */
     const cm__gates       *gates; /* NULL: none; also in the reports below */
+    bool                   advise;
 } cm__rank_report;
 
 /* `rank` of several networks. */

@@ -97,7 +97,8 @@ static double runs_of(const cm__run *r, const cm_node *n) { return r->recomputes
 static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
 {
     const cm_node *n = &j->g->nodes[i];
-    return runs_of(r, n) * (cm__job_node_s(j, i, size) + supersteps(j, n) * j->superstep_s);
+    double         exchange_s = cm__job_measured(j, i, size).time_s >= 0 ? 0 : supersteps(j, n) * j->superstep_s;
+    return runs_of(r, n) * (cm__job_node_s(j, i, size) + exchange_s);
 }
 
 /* Time of one micro-batch on all chips, without the update. */

@@ -3,11 +3,11 @@
 #include "model/execution/execution.h"
 
 #include <math.h>
-#include <string.h>
+#include "base/text.h"
 #include "device/number.h"
 #include "graph/runtimes.h"
-#include "model/time/roofline.h"
 #include "model/step/sparsity.h"
+#include "model/time/factors.h"
 
 /* log error for a device without fitted parameters: in one of three cases more than a factor of two */
 #define ERROR_UNKNOWN 0.7
@@ -103,6 +103,7 @@ static cm__job job_of(cm__ctx *ctx, const cm_graph *step, const cm_device *devic
                               .fill = fmax(1, cm__value_or(e->fill, 1)),
                               .matrix_scale = cm__value_or(device->calibration.matrix, 1),
                               .vector_scale = cm__value_or(device->calibration.vector, 1),
+                              .joined_chips = 1,
                               .kept = cm__sparsity_kept(device, sparsity),
                               .has_blocks = cm__has_blocks(step)};
     read_rates(&j);
@@ -137,7 +138,9 @@ static double used(const cm__job *j, const cm_node *n)
 double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
+    double         measured_s = cm__job_measured(j, node, batch).time_s;
     if (n->view) return 0;
+    if (measured_s >= 0) return measured_s;
     cm__effort effort = effort_of[cm__class(n)];
     double     bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
@@ -193,9 +196,28 @@ void cm__run_spread(cm__run *r, int32_t first, int32_t end, double piece_s)
 
 /* ---- runs ------------------------------------------------------------------------------------------------------- */
 
-/* The expected error weights the fitted errors of products and of convolutions by their shares of the time. */
-static double error_of(const cm_graph *g, const cm__execution *e, const cm__run *r)
+/* Where each node's time is from. Rules are fitted to results of whole models, or not at all. */
+static void note_sources(const cm__job *j, cm__run *r)
 {
+    const cm_number *e = &j->device->execution.error;
+    double           sum = 0;
+    uint8_t          rule = e->known && cm__same_name(e->kind, "fitted") ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
+    r->how = cm__alloc_array(j->ctx, (size_t)j->g->n_nodes + 1, sizeof *r->how);
+    for (int32_t i = 0; i < j->g->n_nodes; i++) {
+        cm__timed measured = cm__job_measured(j, i, (double)r->micro_batch);
+        r->how[i] = measured.time_s >= 0 ? (uint8_t)measured.how : rule;
+        r->share[r->how[i]] += r->node_s[i];
+        sum += r->node_s[i];
+    }
+    for (int h = 0; h < CM_HOWS && sum > 0; h++) r->share[h] /= sum;
+}
+
+/* The expected error weights the fitted errors of products and of convolutions by their shares of the time. Measured
+   operators of a network have the error of what joins them. */
+static double error_of(const cm__job *j, const cm__run *r)
+{
+    const cm_graph      *g = j->g;
+    const cm__execution *e = &j->device->execution;
     double all = 0, conv = 0;
     double error = cm__value_or(e->error, ERROR_UNKNOWN), conv_error = cm__value_or(e->conv_error, ERROR_UNKNOWN);
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -204,7 +226,10 @@ static double error_of(const cm_graph *g, const cm__execution *e, const cm__run 
         conv += effort == CM__EFFORT_CONV ? r->node_s[i] : 0;
     }
     double share = all > 0 ? conv / all : 0;
-    return sqrt((1 - share) * error * error + share * conv_error * conv_error);
+    double rule = (1 - share) * error * error + share * conv_error * conv_error;
+    double measured = r->share[CM_HOW_MEASURED] + r->share[CM_HOW_INTERPOLATED];
+    double joining = j->single_operator ? cm__time_factors.measured_error : cm__time_factors.stand_in_error;
+    return sqrt((1 - measured) * rule + measured * fmin(rule, joining * joining));
 }
 
 cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_device *device,
@@ -212,7 +237,7 @@ cm__prepared cm__execution_prepare(cm__ctx *ctx, const cm_graph *step, const cm_
 {
     bool again = device->info.style == CM_STYLE_BSP || device->info.style == CM_STYLE_STREAMING;
     bool sections = device->info.style == CM_STYLE_SECTIONS;
-    return (cm__prepared){.footprint = footprint, .recomputed = again ? cm__recomputed_new(ctx, step) : NULL,
+    return (cm__prepared){.footprint = footprint, .measured = cm__measured_new(ctx, step, device), .recomputed = again ? cm__recomputed_new(ctx, step) : NULL,
                           .section_bytes = sections ? cm__section_bytes(ctx, step) : NULL};
 }
 
@@ -241,13 +266,13 @@ cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *d
                                 .micro_batch = request->batch,
                                 .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
     if (prepared) job.prepared = *prepared;
+    if (!job.prepared.measured) job.prepared.measured = cm__measured_new(ctx, step, device);
     job.chips = request->chips;
     job.micro_batch = request->micro_batch;
-    bool fitted = e->error.known && e->error.kind && strcmp(e->error.kind, "fitted") == 0;
-    run.how = fitted ? CM_HOW_TRANSFERRED : CM_HOW_ROOFLINE;
     bool divides = execution_models[device->info.style].divides;
     bool in_turn = job.micro_batch > 0 && (double)job.micro_batch < job.batch && !divides;
     (in_turn ? run_in_turn : execution_models[device->info.style].rule)(&job, &run);
-    run.error = error_of(step, e, &run);
+    note_sources(&job, &run);
+    run.error = error_of(&job, &run);
     return run;
 }

@@ -17,6 +17,12 @@
 
 #include "device/device.h"
 #include "graph/graph.h"
+#include "model/dispatch/dispatch.h"
+#include "model/time/timer.h"
+
+/* measured.c: the calls of a step on a device that has kernel tables; NULL: it has none. Lives as long as the context. */
+typedef struct cm__measured cm__measured;
+const cm__measured *cm__measured_new(cm__ctx *ctx, const cm_graph *step, const cm_device *device);
 
 /* recompute.c: memory of chips that recompute each layer's activations in backward. Lives as long as the context. */
 typedef struct cm__recomputed cm__recomputed;
@@ -27,6 +33,7 @@ typedef struct cm__prepared {
     const cm_footprint   *footprint; /* on one chip */
     const cm__recomputed *recomputed;
     const double         *section_bytes; /* of cm__section_bytes() */
+    const cm__measured   *measured;
     bool                  no_operators; /* operators are not listed, except for the latency of inference */
 } cm__prepared;
 
@@ -51,6 +58,7 @@ typedef struct cm__job {
     bool             has_blocks;
     bool             single_operator;                 /* one operator, run repeatedly: single_operator.c */
     double           operator_s;                      /* minimum time of that operator */
+    double           joined_chips;                    /* chips that run each operator together */
 } cm__job;
 
 /* The result of a rule. */
@@ -63,7 +71,8 @@ typedef struct cm__run {
     int64_t micro_batch; /* samples on the chip at the same time */
     bool    recomputes;  /* layers are recomputed in backward */
     double  host_s, error;
-    cm_how  how;
+    uint8_t *how;           /* per node: a cm_how */
+    double  share[CM_HOWS]; /* of the nodes' time */
 } cm__run;
 
 /* True: the execution model gives the device's step time. False: the device runs kernel by kernel and kernel tables
@@ -98,7 +107,9 @@ const double *cm__section_bytes(cm__ctx *ctx, const cm_graph *step);
 double cm__longest_stage_s(const cm__job *job, int32_t chips, const double *node_s, bool again);
 cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices whose profile has `sample_interval` */
 
-/* Time of one node at a batch size: the longer of arithmetic and traffic; 0 for views. */
+/* The time of a node's calls by the device's kernel tables, all costs of the operator included; NAN: they have none. */
+cm__timed cm__job_measured(const cm__job *job, int32_t node, double batch);
+/* Time of one node at a batch size: measured, or the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* True: the node has traffic alone, no products. */
 bool   cm__job_is_traffic(const cm_node *node);

@@ -111,7 +111,8 @@ static double inside_bytes(const cm__job *j, const joining *k, const cm_node *n)
 static double update_s(const cm__job *j, int32_t node)
 {
     double share = cm__value_or(j->device->execution.efficiency[CM__EFFORT_MEMORY], 1);
-    return cm__job_node_s(j, node, j->batch) * fmax(1, share);
+    bool   measured = cm__job_measured(j, node, j->batch).time_s >= 0;
+    return cm__job_node_s(j, node, j->batch) * (measured ? 1 : fmax(1, share));
 }
 
 /* Times of the nodes before the update on each engine. */
@@ -132,6 +133,7 @@ static double node_s(const cm__job *j, int32_t node, const joining *kernels, boo
 {
     const cm_node *n = &j->g->nodes[node];
     double         byte_s = j->vector_scale / j->near_bytes_s, all_s = cm__job_node_s(j, node, j->batch);
+    if (cm__job_measured(j, node, j->batch).time_s >= 0) return all_s;
     if (!stored || n->op != CM_OP_ATTENTION_GRAD) return fmax(0, all_s - byte_s * inside_bytes(j, kernels, n));
     double bytes = cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
     return fmax(STORED_PRODUCTS * all_s, byte_s * bytes);
@@ -159,7 +161,8 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
             continue;
         }
         double node = node_s(j, i, &kernels, stored);
-        double scores = stored ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
+        bool   apart = stored && !(cm__job_measured(j, i, j->batch).time_s >= 0);
+        double scores = apart ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
         r->node_s[i] = node + scores;
         *(cm__job_is_traffic(n) ? &e.others_s : &e.products_s) += node;
         e.free_s += is_weight_gradient(j->g, n) ? node : 0;

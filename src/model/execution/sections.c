@@ -235,6 +235,7 @@ static cm__job joined(const cm__job *j)
 {
     cm__job all = *j;
     for (int i = 0; i < CM__EFFORTS; i++) all.peak_flop_s[i] *= j->chips;
+    all.joined_chips = j->chips;
     all.near_bytes *= j->chips;
     all.near_bytes_s *= j->chips;
     all.far_bytes_s *= j->chips;

@@ -122,7 +122,9 @@ void cm__execution_streaming(const cm__job *j, cm__run *r)
         const cm_node *n = &j->g->nodes[i];
         if (n->view || n->phase == CM_UPDATE || cm__is_parameter_cast(j->g, n)) continue;
         double in = weights_in(j, n), out = gradients_out(j, n), runs = again && n->phase == CM_FORWARD && i <= last ? 2 : 1;
-        double node = runs * (cm__job_node_s(j, i, size) + j->vector_scale * j->score_s * cm__job_scores(j, n, size));
+        bool   measured = cm__job_measured(j, i, size).time_s >= 0;
+        double scores_s = measured ? 0 : j->vector_scale * j->score_s * cm__job_scores(j, n, size);
+        double node = runs * (cm__job_node_s(j, i, size) + scores_s);
         if (begins(&now, n, in > 0)) {
             cm__run_spread(r, first, i, micros * layer_s(j, &now));
             layers += now.weights;

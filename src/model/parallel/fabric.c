@@ -325,6 +325,9 @@ double cm_fabric_time(const cm_fabric *f, const char *collective, int32_t device
     return o < CM__OPERATIONS ? cm__comm_time(f, (cm__operation)o, group, bytes) : NAN;
 }
 
+/* Of latencies and bandwidths: another machine and library version than measured. */
+double cm_fabric_error(void) { return 0.15; }
+
 /* ---- limits of a plan -------------------------------------------------------------------------------------------- */
 
 void cm__plan_needs(cm__ctx *ctx, const cm_fabric *fabric, int32_t devices)

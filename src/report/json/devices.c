@@ -48,6 +48,23 @@ static void show(cm__ctx *ctx, json_t *answer, const cm__devices_report *r)
     cm__json_append(ctx, list, json_loads(r->profile, 0, NULL));
 }
 
+static void use(cm__ctx *ctx, json_t *o, const cm_profile_use *u)
+{
+    const struct {
+        const char *name;
+        bool        used;
+    } all[] = {{"forward", u->forward}, {"backward", u->backward}, {"update", u->update}};
+    cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(u->runtime)));
+    cm__json_set(ctx, o, "tables", json_integer(u->tables));
+    cm__json_set(ctx, o, "rows", json_integer(u->rows));
+    json_t *precisions = cm__json_set(ctx, o, "precisions", json_array());
+    for (cm_precision p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
+        if (u->precisions[p]) cm__json_append(ctx, precisions, json_string(cm_precision_name(p)));
+    json_t *passes = cm__json_set(ctx, o, "passes", json_array());
+    for (int i = 0; i < 3; i++)
+        if (all[i].used) cm__json_append(ctx, passes, json_string(all[i].name));
+}
+
 static void check(cm__ctx *ctx, json_t *answer, const cm__devices_report *r)
 {
     const cm_profile_summary *c = &r->checked;
@@ -58,6 +75,8 @@ static void check(cm__ctx *ctx, json_t *answer, const cm__devices_report *r)
     cm__json_set(ctx, answer, "numbers", json_integer(c->numbers));
     cm__json_set(ctx, answer, "sources", json_integer(c->sources));
     if (*c->measured_with) cm__json_set(ctx, answer, "measured_with", json_string(c->measured_with));
+    json_t *uses = cm__json_set(ctx, answer, "tables", json_array());
+    for (int32_t i = 0; i < c->n_uses; i++) use(ctx, cm__json_append(ctx, uses, json_object()), &c->uses[i]);
     json_t *warnings = cm__json_set(ctx, answer, "warnings", json_array());
     for (int32_t i = 0; i < c->n_warnings; i++) cm__json_append(ctx, warnings, json_string(c->warnings[i]));
 }

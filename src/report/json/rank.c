@@ -142,6 +142,41 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
     cm__json_set(ctx, o, "left_out", json_integer(i->left_out));
 }
 
+/* The calls that the device's tables lack, then their benchmark. Machines that run whole graphs have no list of calls. */
+void cm__rank_commands(cm__ctx *ctx, const char *model, const cm_measurement *m, char *commands[2])
+{
+    const char *id = cm_device_get_info(m->entry->device)->id, *runtime = cm_runtime_name(m->entry->prediction.runtime);
+    bool        whole = m->entry->prediction.runtime == CM_RUNTIME_NATIVE;
+    commands[0] = whole ? NULL
+                        : cm__format(ctx, "centimani predict %s --device %s --batch %lld --precision %s --runtime %s --missing "
+                                     "-o calls.json", model, id, (long long)m->entry->prediction.batch,
+                                     cm_precision_name(m->entry->precision), runtime);
+    commands[1] = cm__format(ctx, "python -m centimani bench --device %s --base %s%s -o my-%s.json", m->backend, id,
+                             whole ? " --budget 480" : " --cases calls.json", id);
+}
+
+static void advice(cm__ctx *ctx, json_t *o, const cm__rank_report *r)
+{
+    const cm_rank_advice a = cm_ranking_advise(r->ranking);
+    cm__json_set(ctx, o, "tied", json_integer(a.tied));
+    cm__json_set(ctx, o, "minutes", cm__json_number(a.count ? a.minutes : NAN));
+    cm__json_set(ctx, o, "probability", cm__json_number(a.count ? a.probability : NAN));
+    json_t *list = cm__json_set(ctx, o, "measurements", json_array());
+    for (int32_t i = 0; i < a.count; i++) {
+        const cm_measurement *m = &a.items[i];
+        char                 *commands[2];
+        json_t               *one = cm__json_append(ctx, list, json_object());
+        cm__rank_commands(ctx, r->model, m, commands);
+        cm__json_set(ctx, one, "device", cm__json_text(ctx, cm_device_get_info(m->entry->device)->id));
+        cm__json_set(ctx, one, "minutes", cm__json_number(m->minutes));
+        cm__json_set(ctx, one, "interval", pair(ctx, m->entry->interval));
+        cm__json_set(ctx, one, "expected_interval", pair(ctx, m->interval));
+        json_t *texts = cm__json_set(ctx, one, "commands", json_array());
+        for (int k = 0; k < 2; k++)
+            if (commands[k]) cm__json_append(ctx, texts, json_string(commands[k]));
+    }
+}
+
 void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
 {
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
@@ -155,6 +190,7 @@ void cm__rank_json_fill(cm__ctx *ctx, json_t *answer, const cm__rank_report *r)
         cm__rank_json_entry(ctx, cm__json_append(ctx, list, json_object()), cm_ranking_entry(r->ranking, k),
                             k < placed ? k + 1 : 0, i->seq, i->tokens_per_sample);
     if (r->gates) cm__json_gates(ctx, answer, r->gates);
+    if (r->advise) advice(ctx, cm__json_set(ctx, answer, "advice", json_object()), r);
     cm__json_warnings(ctx, answer, cm_ranking_graph(r->ranking, 0));
 }
 

@@ -62,12 +62,24 @@ static void clusters(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
     cm__table_print(&table);
 }
 
+static void use(cm__ctx *ctx, const cm_profile_use *u, FILE *out)
+{
+    const char *precisions = "";
+    for (cm_precision p = CM_PRECISION_FP32; p < CM_PRECISIONS; p++)
+        if (u->precisions[p])
+            precisions = cm__format(ctx, "%s%s%s", precisions, *precisions ? ", " : "", cm_precision_name(p));
+    fprintf(out, "%d table%s with %d row%s used under %s in %s by%s%s%s\n", u->tables, u->tables == 1 ? "" : "s", u->rows,
+            u->rows == 1 ? "" : "s", cm_runtime_name(u->runtime), precisions, u->forward ? " forward" : "",
+            u->backward ? " backward" : "", u->update ? " update" : "");
+}
+
 static void check(cm__ctx *ctx, const cm__devices_report *r, FILE *out)
 {
     const cm_profile_summary *c = &r->checked;
     fprintf(out, "%s: the %s '%s' is valid: %d number%s, %d source%s%s%s\n", cm__printable(ctx, r->asked.name),
             c->cluster ? "cluster" : c->abstract ? "family" : "device", c->id, c->numbers, c->numbers == 1 ? "" : "s",
             c->sources, c->sources == 1 ? "" : "s", *c->measured_with ? "; kernel tables: " : "", c->measured_with);
+    for (int32_t i = 0; i < c->n_uses; i++) use(ctx, &c->uses[i], out);
 }
 
 void cm__devices_text(cm__ctx *ctx, const cm__devices_report *r, FILE *out)

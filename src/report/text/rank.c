@@ -77,6 +77,46 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
                        cm__format(ctx, "no device is both faster and cheaper than %s", pareto));
 }
 
+#define COMMAND_WIDTH 76
+
+/* Lines that a shell joins. */
+static void print_command(const char *command, FILE *out)
+{
+    size_t used = (size_t)fprintf(out, " ");
+    for (const char *at = command; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (used + length > COMMAND_WIDTH) used = (size_t)fprintf(out, " \\\n   ");
+        used += (size_t)fprintf(out, " %.*s", (int)length, at);
+        at += length;
+    }
+    fputc('\n', out);
+}
+
+/* Commands that measure what the device's tables lack for this model. */
+static void print_commands(cm__ctx *ctx, const cm__rank_report *r, const cm_measurement *m, FILE *out)
+{
+    const char *id = cm_device_get_info(m->entry->device)->id;
+    char       *commands[2];
+    cm__rank_commands(ctx, r->model, m, commands);
+    fprintf(out, "\n%s: about %.0f minutes; %s to %s -> %s to %s %s\n", id, ceil(m->minutes),
+            cm__rank_number(ctx, m->entry->interval[0]), cm__rank_number(ctx, m->entry->interval[1]),
+            cm__rank_number(ctx, m->interval[0]), cm__rank_number(ctx, m->interval[1]), cm_ranking_unit(r->ranking));
+    for (int i = 0; i < 2; i++)
+        if (commands[i]) print_command(commands[i], out);
+}
+
+static void print_advice(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_rank_advice a = cm_ranking_advise(r->ranking);
+    const char          *text = a.tied < 2 ? "nothing: the best device is known (90 % intervals)"
+                                           : "nothing: no benchmark would tell these devices apart";
+    if (a.count)
+        text = cm__format(ctx, "%d device%s, %.0f minutes in all; the best one is known then with a probability of %.0f %%",
+                          a.count, a.count == 1 ? "" : "s", ceil(a.minutes), 100 * a.probability);
+    cm__print_note(ctx, out, "", "measure", 12, text);
+    for (int32_t i = 0; i < a.count; i++) print_commands(ctx, r, &a.items[i], out);
+}
+
 static bool several_devices(const cm_ranking *ranking)
 {
     for (int32_t k = 0; k < cm_ranking_placed(ranking); k++)
@@ -145,4 +185,5 @@ void cm__rank_text(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
     print_assumed(ctx, r, out);
     print_answer(ctx, r, out);
     if (r->gates) cm__print_gates(ctx, out, 12, r->gates);
+    if (r->advise) print_advice(ctx, r, out);
 }
