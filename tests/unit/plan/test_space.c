@@ -83,14 +83,16 @@ static void products(void **state)
 }
 
 typedef struct most {
-    int32_t cp;
+    int32_t tp, cp, pp;
     int64_t micro_batch;
 } most;
 
 static void note_most(void *user, const cm_plan *plan)
 {
     most *seen = user;
+    if (plan->tp > seen->tp) seen->tp = plan->tp;
     if (plan->cp > seen->cp) seen->cp = plan->cp;
+    if (plan->pp > seen->pp) seen->pp = plan->pp;
     if (plan->micro_batch > seen->micro_batch) seen->micro_batch = plan->micro_batch;
 }
 
@@ -125,9 +127,90 @@ static void usual_plans_have_limits(void **state)
     assert_int_equal(most_of(m, 32768, 4096).micro_batch, 1);
     assert_int_equal(most_of(m, 1, 1 << 14).micro_batch, 1024);
     m->usual = false;
-    assert_int_equal(most_of(m, 4, 8).cp, 2); /* every device has two tokens at least */
+    assert_int_equal(most_of(m, 2, 8).cp, 1); /* every device has two tokens at least */
+    assert_int_equal(most_of(m, 4, 8).cp, 2);
     assert_int_equal(most_of(m, 16, 8).cp, 8);
     assert_int_equal(most_of(m, 16, 8).micro_batch, 8);
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_fabric_free(f);
+    cm_device_free(d);
+}
+
+/* A pipeline of whole graphs has as many micro-batches as stages or more, and as many stages as layers or fewer. */
+static void pipelines_of_whole_graphs(void **state)
+{
+    (void)state;
+    static visited v;
+    bool           longest = false;
+    cm__model      m = {.whole = true, .pipelines = true, .layers = 4};
+    v.count = 0;
+    cm__space(&m, 8, 4, note, &v);
+    for (int32_t i = 0; i < v.count; i++) {
+        const cm_plan *p = &v.plans[i];
+        assert_true(p->pp <= 4 && (p->pp == 1 || p->accumulate >= p->pp));
+        longest |= p->pp == 4 && p->accumulate == 4;
+    }
+    assert_true(longest);
+}
+
+/* Tensor parallelism stays within a node, or within the four chips of a TPU's host, which have no pipelines; GPUs have 16
+   stages at most. */
+static void usual_plans_know_nodes(void **state)
+{
+    static const struct {
+        const char *cluster;
+        bool        native;
+        int32_t     tp, pp;
+    } cases[] = {{"node=4,net=800Gb", false, 4, 16}, {"node=1,net=800Gb", true, 4, 1}, {"node=2,net=800Gb", true, 2, 1}};
+    (void)state;
+    cm__ctx *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d = a100();
+    cm_graph  *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cm_fabric *f;
+        if (cm_fabric_new(d, cases[i].cluster, &f, &diag)) fail_msg("%s", diag.reason);
+        cm__model *m = cm__model_new(ctx, step, d, f, CM_RUNTIME_MEGATRON);
+        most       seen = {0};
+        m->usual = true;
+        m->native = cases[i].native;
+        m->layers = 32;
+        cm__space(m, 32, 32, note_most, &seen);
+        assert_int_equal(seen.tp, cases[i].tp);
+        assert_int_equal(seen.pp, cases[i].pp);
+        cm_fabric_free(f);
+    }
+    cm_graph_free(step);
+    cm__ctx_free(ctx);
+    cm_device_free(d);
+}
+
+/* Groups of experts divide replicas and experts: of six, not four. Full recomputation of five layers repeats 2, 3 or 4
+   of them, or all. */
+static void experts_and_layers_are_divided(void **state)
+{
+    (void)state;
+    static visited v;
+    uint32_t       groups = 0, layers = 0;
+    cm__ctx       *ctx = cm__ctx_new(&diag);
+    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
+    cm_device *d = a100();
+    cm_fabric *f = fabric_of(d);
+    cm_graph  *step = step_of(GPT, CM_RECOMPUTE_NONE);
+    cm__model *m = cm__model_new(ctx, step, d, f, CM_RUNTIME_MEGATRON);
+    m->usual = true;
+    m->experts = 6;
+    m->layers = 5;
+    v.count = 0;
+    cm__space(m, 12, 12, note, &v);
+    for (int32_t i = 0; i < v.count; i++) {
+        assert_int_equal(v.plans[i].dp % v.plans[i].ep, 0);
+        groups |= 1u << v.plans[i].ep;
+        if (v.plans[i].pp == 1) layers |= 1u << v.plans[i].recompute_layers;
+    }
+    assert_int_equal(groups, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6);
+    assert_int_equal(layers, 1 << 0 | 1 << 2 | 1 << 3 | 1 << 4);
     cm_graph_free(step);
     cm__ctx_free(ctx);
     cm_fabric_free(f);
@@ -137,6 +220,9 @@ static void usual_plans_have_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(whole_graphs), cmocka_unit_test(products),
-                                       cmocka_unit_test(usual_plans_have_limits)};
+                                       cmocka_unit_test(usual_plans_have_limits),
+                                       cmocka_unit_test(pipelines_of_whole_graphs),
+                                       cmocka_unit_test(usual_plans_know_nodes),
+                                       cmocka_unit_test(experts_and_layers_are_divided)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
