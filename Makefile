@@ -56,6 +56,9 @@ golden: build            ## rewrite the expected output in tests/cli, the README
 accuracy: build          ## rewrite docs/accuracy.md: predictions compared with all published and measured results
 	python3 tools/accuracy.py build/centimani docs/accuracy.md
 
+ablation: build          ## print what each rule of the time model is worth: on its kernels, or to a step
+	python3 tests/validation/ablation.py build/tests/ablated build/tests/ablated_calls .
+
 bench: build             ## time imports (also Python's onnx.load), memory, steps, plans, rankings and commands (CENTIMANI_MODELS: folder of .onnx files)
 	build/bench/import_speed
 	build/bench/memory_speed

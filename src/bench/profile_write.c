@@ -173,6 +173,26 @@ static json_t *collectives(const cm_bench *b)
     return all;
 }
 
+static void set_unless_empty(json_t *tree, const char *key, json_t *value)
+{
+    if (json_array_size(value) || json_object_size(value)) json_object_set_new(tree, key, value);
+    else json_decref(value);
+}
+
+/* The releases on which times depend, from "NVRTC 13.0, cuBLASLt 13.1.0, cuDNN 9.19.0". */
+static json_t *releases(const char *software)
+{
+    static const char *const words[][2] = {{"cudnn", "cuDNN "}, {"cuda", "NVRTC "}};
+    json_t                  *found = json_object();
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(software, words[i][1]);
+        int         major, minor;
+        if (at && sscanf(at + strlen(words[i][1]), "%d.%d", &major, &minor) == 2)
+            json_object_set_new(found, words[i][0], json_sprintf("%d.%d", major, minor));
+    }
+    return found;
+}
+
 static json_t *sources(const cm_bench *b, const char *date)
 {
     struct utsname system;
@@ -181,19 +201,16 @@ static json_t *sources(const cm_bench *b, const char *date)
     snprintf(where, sizeof where, "%s, %.0f %s; %s; %s %s on %s", b->device.name, b->device.cores,
              *b->device.core_name ? b->device.core_name : "cores", b->machine.software, system.sysname, system.release,
              *b->device.host ? b->device.host : system.machine);
-    return json_pack("{s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "bench", "title",
-                     "centimani bench " CM_VERSION, "where", where, "date", date, "device", b->device.name, "conditions",
-                     b->options.cold ? "operands outside all caches" : "operands in the cache", "system", "title",
-                     "reported by the operating system and its drivers", "where", where, "date", date);
+    json_t *all = json_pack("{s:{s:s, s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "bench", "title",
+                            "centimani bench " CM_VERSION, "where", where, "date", date, "device", b->device.name,
+                            "conditions", b->options.cold ? "operands outside all caches" : "operands in the cache",
+                            "system", "title", "reported by the operating system and its drivers", "where", where,
+                            "date", date);
+    set_unless_empty(json_object_get(all, "bench"), "software", releases(b->machine.software));
+    return all;
 }
 
 /* ---- profile ----------------------------------------------------------------------------------------------------- */
-
-static void set_unless_empty(json_t *tree, const char *key, json_t *value)
-{
-    if (json_array_size(value) || json_object_size(value)) json_object_set_new(tree, key, value);
-    else json_decref(value);
-}
 
 /* A device with a built-in profile refers to it as its base. For others, all that is known of the device is written. */
 static void write_identity(const cm_bench *b, json_t *tree)

@@ -193,6 +193,18 @@ TEST(the_date)
     text_is("sources.system.date", "1970-01-02");
 }
 
+/* What names no releases has none. */
+TEST(the_releases)
+{
+    written();
+    assert_null(at("sources.bench.software"));
+    json_decref(tree);
+    b->machine.software = "driver 580.159.04 (CUDA 13.0), NVRTC 13.0, cuBLASLt 13.1.0, cuDNN 9.19.0";
+    written();
+    text_is("sources.bench.software.cudnn", "9.19");
+    text_is("sources.bench.software.cuda", "13.0");
+}
+
 /* ---- reading it again -------------------------------------------------------------------------------------------- */
 
 static double predicted(const cm_device *device, const char *model, cm_how how)
@@ -238,7 +250,7 @@ int main(void)
         cmocka_unit_test(a_device_that_is_not_built_in), cmocka_unit_test(a_built_in_device_is_the_base),
         cmocka_unit_test(precisions_of_its_types),       cmocka_unit_test(tables_by_kind),
         cmocka_unit_test(ceilings),                      cmocka_unit_test(collectives_of_ranks),
-        cmocka_unit_test(host_times),                    cmocka_unit_test(the_date),
+        cmocka_unit_test(host_times),                    cmocka_unit_test(the_date), cmocka_unit_test(the_releases),
         cmocka_unit_test(a_device_reads_it),
     };
     return cmocka_run_group_tests(tests, make_folder, finish);
