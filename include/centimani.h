@@ -25,7 +25,14 @@
  *     failed, where, and how to correct it. Results are written only on success.
  *   - The library never prints, and never exits or aborts because of its input.
  *   - A handle owns everything that its functions return; one call frees all of it. Freeing NULL is allowed.
- *   - A zeroed options struct means the defaults.
+ *   - Structs: zeroed options mean the defaults. Set `size` to the sizeof the options struct: the library takes members
+ *     that a later version added at the end for zero. A `size` of 0 means the members of version 0.3. Structs inside other
+ *     structs, and results that the caller allocates, keep their size and have reserved room; zero it in options. Results
+ *     that the library owns may grow at their end.
+ *   - Threads: devices, clusters and graphs do not change once they are loaded, and any number of threads may use them. All
+ *     other handles (steps, footprints, predictors, predictions, rankings) are for one thread at a time; threads may use
+ *     different ones. cm_rank(), cm_search_run() and cm_job_run() start threads of their own and end them before they
+ *     return; they call `progress` from one thread at a time. There is no global state.
  *   - Units are SI; the unit is part of the name (time_s, peak_bytes, bw_bytes_s).
  *   - An unknown number is NAN, an unknown text is NULL. "NULL: unknown" in a comment says that this can happen.
  *   - A step is one training iteration (forward, backward, optimizer update), or one forward pass for inference.
@@ -44,6 +51,8 @@ extern "C" {
 #endif
 
 #define CM_VERSION "0.2.0"
+#define CM_VERSION_NUMBER 200 /* 10,000 major + 100 minor + patch: of this header */
+int32_t cm_version_number(void); /* the same, of the library */
 
 /* ---- status ---------------------------------------------------------------------------------------------------- */
 
@@ -153,6 +162,7 @@ typedef struct cm_load_options {
        mean, memory the longest */
     double      tokens;
     cm_samples  samples; /* with `tokens` */
+    uint32_t    reserved[8]; /* room for members of later versions; zero */
 } cm_load_options;
 
 /* Tokens that one sample counts as, without padding: the mean, or `seq` if all have one length or a sample is a row. */
@@ -192,7 +202,6 @@ typedef enum cm_attention {
     CM_ATTENTION_AUTO, CM_ATTENTION_FLASH, CM_ATTENTION_MATH, CM_ATTENTION_EFFICIENT, CM_ATTENTION_CUDNN, CM_ATTENTIONS
 } cm_attention;
 
-/* Options of cm_graph_train(). */
 /* How the cross-entropy of a language model's logits is computed (docs/dev/memory.md has the memory of each). */
 typedef enum cm_loss_kernel {
     CM_LOSS_KERNEL_AUTO,    /* as the runtime does: plain in PyTorch, which may be fused in fact */
@@ -271,48 +280,67 @@ typedef struct cm_software {
    not named are the newest. */
 cm_status cm_software_parse(const char *text, cm_software *software, cm_diag *diag);
 
+/* What Megatron-LM is asked for. */
+typedef struct cm_megatron_options {
+    bool       narrow_gradients; /* its gradient buffer is in bf16 (--grad-reduce-in-bf16), not fp32 */
+    cm_moments moments;
+    /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: --fp8-param-gather */
+    bool       narrow_weights;
+} cm_megatron_options;
+
+/* What the script of a PyTorch step does beside the step itself, and how it was started. */
+typedef struct cm_script_options {
+    cm_logits logits;
+    int32_t   metrics;   /* cross-entropies of each micro-batch's logits that the trainer computes beside the loss */
+    bool      use_cache; /* a Hugging Face model that returns keys and values while it trains: GPT-BigCode's up to 2025 */
+    bool      clip_gradients; /* eager PyTorch scales gradients by their norm before the update: clip_grad_norm_() */
+    /* a Python thread that never sleeps runs beside the training loop: Hugging Face's trainer with
+       skip_memory_metrics=False */
+    bool      busy_thread;
+    /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: free pages of segments can be used for other tensors */
+    bool      expandable_segments;
+    bool      fused_kernels; /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
+} cm_script_options;
+
+/* IPUs. */
+typedef struct cm_ipu_options {
+    bool stable_norms; /* norms compute the variance in a second pass: enableStableNorm() of PopTorch */
+    bool tensorflow;   /* the program is TensorFlow's, not PopART's */
+} cm_ipu_options;
+
+/* What follows from the device and the runtime: cm_step_settle() sets it. */
+typedef struct cm_settled_options {
+    bool keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by operator;
+                           false: it recomputes attention alone, as Megatron-LM's */
+    /* gradients of products that the forward pass computes in fp32 inside autocast are in 16 bits, as under
+       torch.compile */
+    bool traced_backward;
+    /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32 */
+    bool habana_lists;
+} cm_settled_options;
+
 typedef struct cm_train_options {
     cm_precision precision; /* default: amp-bf16 */
     cm_optimizer optimizer; /* default: momentum for convolutional networks, adamw otherwise */
     cm_loss      loss;
     cm_recompute recompute;
     int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
-    uint32_t     recompute_modules; /* of selective recomputation: bits of cm_module; 0: see keep_products */
-    bool         keep_products; /* selective recomputation keeps attention and every second product, as PyTorch's by
-                                   operator; false: it recomputes attention alone, as Megatron-LM's */
+    uint32_t     recompute_modules; /* of selective recomputation: bits of cm_module; 0: see settled.keep_products */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
        tensor that backward reads */
     bool         whole_layers;
-    /* gradients of products that the forward pass computes in fp32 inside autocast are in 16 bits, as under torch.compile */
-    bool         traced_backward;
-    /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32;
-       cm_step_settle() sets it by the device */
-    bool         habana_lists;
     cm_attention attention;
     cm_software  software;
     cm_loss_kernel loss_kernel;
-    cm_logits    logits;
-    int32_t      metrics;   /* cross-entropies of each micro-batch's logits that the trainer computes beside the loss */
-    /* eager PyTorch with one kernel for each rotary position, activation and sum of a layer */
-    bool         fused_kernels;
-    bool         narrow_gradients; /* Megatron-LM's gradient buffer is in bf16 (its --grad-reduce-in-bf16), not fp32 */
-    cm_moments   moments;
-    /* weights of 8-bit products are stored in 8 bits alone, by rows and by columns: Megatron-LM's --fp8-param-gather */
-    bool         narrow_weights;
-    /* a Hugging Face model that returns keys and values while it trains: GPT-BigCode's code up to 2025 */
-    bool         use_cache;
-    /* PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: free pages of segments can be used for other tensors */
-    bool         expandable_segments;
-    bool         clip_gradients; /* eager PyTorch scales gradients by their norm before the update: clip_grad_norm_() */
-    /* a Python thread that never sleeps runs beside the training loop: Hugging Face's trainer with
-       skip_memory_metrics=False */
-    bool         busy_thread;
-    bool         stable_norms; /* IPUs: norms compute the variance in a second pass: enableStableNorm() of PopTorch */
-    bool         tensorflow;   /* IPUs: the program is TensorFlow's, not PopART's */
     bool         master;    /* 16-bit weights beside fp32 master weights and states: Megatron-LM, FSDP */
     cm_mixed_precision mixed_precision; /* with `master`: autocast only if it is CM_MIXED_PRECISION_AUTOCAST */
     bool         inference; /* forward pass only: no loss, no backward, no update */
     cm_tuning    tuning;
+    cm_megatron_options megatron;
+    cm_script_options   script;
+    cm_ipu_options      ipu;
+    cm_settled_options  settled;
+    uint32_t     reserved[8]; /* room for members of later versions; zero */
 } cm_train_options;
 
 /* Make the graph of one training step of `forward`: casts, forward, loss, backward and update. */
@@ -382,6 +410,7 @@ typedef struct cm_totals {
     int32_t nodes[CM_PHASES];
     double  peak_bytes;       /* largest sum of live tensors, without allocator rounding and workspaces */
     int32_t peak_node;
+    double reserved[8]; /* room for members of later versions */
 } cm_totals;
 
 void cm_graph_totals(const cm_graph *graph, int64_t batch, cm_totals *totals);
@@ -741,6 +770,7 @@ typedef struct cm_profile_summary {
     char    warnings[CM_PROFILE_WARNINGS][CM_PROFILE_WARNING_SIZE];
     int32_t        n_uses; /* runtimes whose questions use the device's kernel tables */
     cm_profile_use uses[CM_PROFILE_USES];
+    double reserved[8]; /* room for members of later versions */
 } cm_profile_summary;
 
 /* Validate a profile of a device, a device family (abstract) or a cluster. */
@@ -779,6 +809,7 @@ typedef struct cm_plan {
     bool         no_sync;    /* ZeRO 2 and 3 divide gradients after the last of them: FSDP's no_sync() */
     cm_recompute recompute;
     int32_t      recompute_layers; /* of all stages together, as in cm_train_options */
+    uint32_t     reserved[8]; /* room for members of later versions; zero */
 } cm_plan;
 
 /* The smallest number of samples per replica and update that the plan divides into equal micro-batches; other numbers
@@ -788,6 +819,7 @@ int64_t cm_plan_least_batch(const cm_plan *plan);
 typedef enum cm_layout { CM_LAYOUT_AUTO, CM_LAYOUT_NCHW, CM_LAYOUT_NHWC, CM_LAYOUTS } cm_layout; /* of images */
 
 typedef struct cm_memory_options {
+    size_t size; /* of this struct; see "structs" above */
     cm_runtime runtime;
     cm_plan    plan;
     cm_layout  layout; /* auto: channels last for colour images in 16-bit types */
@@ -831,6 +863,7 @@ typedef struct cm_memory_use {
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
+    double reserved[8]; /* room for members of later versions */
 } cm_memory_use;
 
 typedef enum cm_verdict { CM_DOES_NOT_FIT, CM_UNSURE, CM_FITS, CM_VERDICTS } cm_verdict;
@@ -888,6 +921,7 @@ cm_runtime cm_footprint_runtime(const cm_footprint *footprint);
 
 /* Options of cm_batch_choose(). */
 typedef struct cm_batch_options {
+    size_t size; /* of this struct; see "structs" above */
     cm_objective   objective;
     const int64_t *candidates; /* NULL: the batch sizes that the device allows, or powers of two */
     int32_t        n_candidates;
@@ -911,6 +945,7 @@ typedef struct cm_batch_choice {
     int64_t            batch;     /* 0: nothing fits */
     cm_batch_candidate candidates[CM_CANDIDATES_MAX];
     int32_t            n_candidates;
+    double reserved[8]; /* room for members of later versions */
 } cm_batch_choice;
 
 /* Choose one of the candidates that fit by options->objective; docs/dev/memory.md derives equation (5). */
@@ -928,6 +963,7 @@ typedef struct cm_fit_class {
 } cm_fit_class;
 
 typedef struct cm_fit_options {
+    size_t size; /* of this struct; see "structs" above */
     const char *device; /* whose ceilings apply; NULL: from the rows' device names, or the highest rates in the rows */
     bool        check;  /* compare the profile's models with the rows instead of fitting new ones */
     void (*progress)(void *user, int32_t done, int32_t total, const char *what); /* NULL: none */
@@ -961,6 +997,7 @@ typedef struct cm_loading_options {
     const char *host;    /* an id in data/hosts.tsv; NULL: from the device's profile, or the usual host of its class */
     int64_t     workers; /* loader processes, one core each; 0: the host's cores per device; -1: none, the step waits
                             for its samples */
+    uint32_t    reserved[8]; /* room for members of later versions; zero */
 } cm_loading_options;
 
 /* Pruned weights of dense layers: unstructured, or structured (two of every four). A device without support for it
@@ -971,6 +1008,7 @@ typedef struct cm_sparsity {
 } cm_sparsity;
 
 typedef struct cm_predict_options {
+    size_t size; /* of this struct; see "structs" above */
     int64_t    batch;   /* samples per replica; 0: 1 */
     cm_runtime runtime;
     cm_layout  layout;  /* auto: channels last for colour images in 16-bit types */
@@ -1019,6 +1057,7 @@ typedef struct cm_prediction_info {
     double     tensor_s, pipeline_s, data_s; /* communication for tensor, pipeline and data parallelism */
     double     hidden_s;                   /* the part of that communication overlapped with computing */
     double     bubble_s;                   /* pipeline bubble: idle time of the slowest stage per iteration */
+    double reserved[8]; /* room for members of later versions */
 } cm_prediction_info;
 
 /* One kernel call. */
@@ -1068,6 +1107,7 @@ cm_status cm_predictor_at(cm_predictor *predictor, int64_t batch, cm_prediction_
 
 /* Everything that decides what a step computes and how it runs. */
 typedef struct cm_step_options {
+    size_t size; /* of this struct; see "structs" above */
     cm_load_options    load;    /* fuse CM_FUSE_ALL: fuse what the runtime runs as one kernel */
     cm_train_options   train;   /* default precision: that of a captured model, otherwise the usual one on the device */
     cm_runtime         runtime;
@@ -1127,6 +1167,7 @@ typedef struct cm_search_progress {
 } cm_search_progress;
 
 typedef struct cm_search_options {
+    size_t size; /* of this struct; see "structs" above */
     int32_t          devices;      /* objectives other than throughput may use fewer: any divisor */
     int64_t          global_batch; /* samples per update */
     cm_objective     objective;
@@ -1186,6 +1227,7 @@ typedef struct cm_rank_price {
 
 /* Options of cm_rank(). A field that is 0 or NULL sets no condition. */
 typedef struct cm_rank_options {
+    size_t size; /* of this struct; see "structs" above */
     cm_load_options      load;  /* fuse is ignored: it follows the runtime */
     cm_train_options     train; /* default precision: the usual one on each device */
     cm_runtime           runtime;
@@ -1331,6 +1373,7 @@ const cm_mix_entry *cm_mix_get_entry(const cm_mix *mix, int32_t index);
 
 /* Options of cm_job_run(). */
 typedef struct cm_job_options {
+    size_t size; /* of this struct; see "structs" above */
     cm_rank_options rank;        /* model, devices, vendor, provider, prices, conditions and size of the job; batch,
                                     baseline, porting and limits are ignored. objective throughput: cost, or time if no
                                     price is known */
@@ -1412,6 +1455,7 @@ const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
 /* Random look-ups of cross sections, as XSBench makes them: find an energy in sorted grids, then interpolate five
    numbers between two neighbouring points for each nuclide that is visited. 0: XSBench's large reactor. */
 typedef struct cm_lookup_options {
+    size_t size; /* of this struct; see "structs" above */
     double  visited;          /* nuclides of a look-up, on average (55.7) */
     int64_t nuclides, points; /* in the table (355), and points of each (11,303) */
     int32_t bits;             /* of a number: 32 or 64 (64) */
@@ -1431,6 +1475,7 @@ typedef struct cm_lookup_rate {
     double          times_s[CM_LOOKUP_BOUNDS];  /* of a look-up; NAN: unknown */
     cm_lookup_bound bound;                      /* the longest of them */
     const char     *memory;                     /* name of the memory that holds the tables */
+    double reserved[8]; /* room for members of later versions */
 } cm_lookup_rate;
 
 /* CM_ERR_UNSUPPORTED: nothing is known about random reads of such devices. CM_ERR_FIT: the tables are too large. */
@@ -1464,6 +1509,7 @@ typedef struct cm_train_log {
     int32_t rows;                /* lines with a step's time */
     double  median_s, recent_s;  /* of all steps but the first few; of the last 20 */
     double  done, total;         /* steps */
+    double reserved[8]; /* room for members of later versions */
 } cm_train_log;
 
 /* Read the log of Megatron-LM, DeepSpeed, a progress bar, or lines with "step_time_s: SECONDS". */
@@ -1535,6 +1581,7 @@ const char             *cm_timeline_profile(cm_timeline *timeline, const char *b
 
 typedef struct cm_merge_counts {
     int32_t added, replaced, tables; /* rows, rows, tables of the result */
+    double reserved[8]; /* room for members of later versions */
 } cm_merge_counts;
 
 /* Join the kernel tables of profiles. A call that several have keeps the time of the last one. The caller frees the
@@ -1652,6 +1699,7 @@ typedef struct cm_bench_progress {
 
 /* Options of cm_bench_run(). */
 typedef struct cm_bench_options {
+    size_t size; /* of this struct; see "structs" above */
     const char    *backend;  /* "cpu", "cuda" or "null"; NULL: cuda if it opens, otherwise cpu */
     const char    *suites;   /* comma-separated names; NULL: all suites that run in one process */
     const char    *only;     /* a case's name, or a pattern with '*'; NULL: all */

@@ -22,7 +22,7 @@ layer src/model/dispatch 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_/]+\.(h|def)|d
 layer src/plan   'centimani\.h|base/[a-z_]+\.h|graph/[a-z_/]+\.(h|def)|device/[a-z_/]+\.(h|def)|model/[a-z_/]+\.(h|def)|plan/[a-z_]+\.h'
 layer src/validate 'centimani\.h|base/[a-z_]+\.h|graph/[a-z_/]+\.h|device/[a-z_/]+\.h|model/(question|time/roofline)\.h|validate/[a-z_]+\.h'
 layer src/bench  'centimani(_backend)?\.h|base/[a-z_]+\.h|device/[a-z_/]+\.(h|def)|model/dispatch/dispatch\.h|bench/[a-z_/]+\.(h|def)'
-layer src/rank   'graph/runtimes\.h|centimani\.h|base/[a-z_]+\.h|device/[a-z_/]+\.h|model/[a-z_/]+\.h|rank/[a-z_]+\.h'
+layer src/rank   'graph/(runtimes|training/options)\.h|centimani\.h|base/[a-z_]+\.h|device/[a-z_/]+\.h|model/[a-z_/]+\.h|rank/[a-z_]+\.h'
 layer src/job    'centimani\.h|base/[a-z_]+\.h|graph/graph\.h|device/[a-z_/]+\.h|model/[a-z_/]+\.h|plan/search\.h|rank/(close|parallel|where)\.h|job/[a-z_]+\.h'
 layer src/timeline 'centimani\.h|base/[a-z_]+\.h|device/[a-z_/]+\.(h|def)|timeline/[a-z_]+\.(h|def)'
 layer src/serve  'base/[a-z_]+\.h|report/html/html\.h|serve/[a-z_]+\.h'

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "bench/journal.h"
 
 #define SEED 20260101 /* fixed, so that every run fills the same operands */
@@ -132,7 +133,7 @@ cm_status cm_bench_run(const cm_bench_options *options, cm_bench **bench, cm_dia
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_bench *b = cm__alloc(ctx, sizeof *b);
     b->ctx = ctx;
-    b->options = *options;
+    cm__take_options(&b->options, sizeof b->options, options);
     b->began_s = cm__now_s();
     cm__map_init(&b->by_name, ctx);
     cm__defer(ctx, close_backend, b);

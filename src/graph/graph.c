@@ -418,7 +418,7 @@ void cm__lifetimes(cm_graph *g)
         }
     }
     keep_variables(g);
-    if (g->asked.keep_products) cm__hold_products(g);
+    if (g->asked.settled.keep_products) cm__hold_products(g);
     for (int32_t i = g->drops_logits ? g->n_outputs - 1 : 0; i < g->n_outputs; i++) /* the loss is the last output */
         cm__t(g, cm__t(g, g->outputs[i])->storage)->dies = g->n_nodes;
     for (int32_t t = 0; t < g->n_tensors; t++) {

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "graph/graph.h"
 
+int32_t cm_version_number(void) { return CM_VERSION_NUMBER; }
+
 static const struct {
     const char *name;
     size_t      size;

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include "base/sized.h"
 #include "base/text.h"
 #include "device/profile.h"
 #include "rank/parallel.h"
@@ -134,7 +135,7 @@ cm_status cm_job_run(const char *model, const cm_job_options *options, cm_job **
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_job *j = cm__alloc(ctx, sizeof *j);
     j->ctx = ctx;
-    if (options) j->options = *options;
+    cm__take_options(&j->options, sizeof j->options, options);
     if (j->options.max_devices < 1) j->options.max_devices = 1;
     j->info.model = cm__text_copy(ctx, model);
     run(j);

@@ -12,6 +12,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "base/ctx.h"
 #include "base/text.h"
 #include "device/device.h"
@@ -190,12 +191,13 @@ static void answer(const question *q, cm__ctx *ctx, cm_lookup_rate *rate)
 cm_status cm_device_lookups(const cm_device *device, const cm_lookup_options *options, cm_lookup_rate *rate,
                             cm_diag *diag)
 {
-    static const cm_lookup_options defaults;
+    cm_lookup_options              own;
     question                       q = {0};
     cm__ctx                       *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    settle(&q, ctx, device, options ? options : &defaults);
+    cm__take_options(&own, sizeof own, options);
+    settle(&q, ctx, device, &own);
     require_room(&q, ctx);
     answer(&q, ctx, rate);
     cm__ctx_free(ctx);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/sized.h"
 #include "device/number.h"
 #include "graph/runtimes.h"
 #include "model/missing.h"
@@ -345,7 +346,9 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
 cm_status cm_predict(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                      cm_prediction **prediction, cm_diag *diag)
 {
-    return cm__predict_in(step, device, options, &(cm__prepared){0}, NULL, prediction, diag);
+    cm_predict_options own;
+    cm__take_options(&own, sizeof own, options);
+    return cm__predict_in(step, device, &own, &(cm__prepared){0}, NULL, prediction, diag);
 }
 
 cm_status cm__predict_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

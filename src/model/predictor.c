@@ -2,6 +2,7 @@
 /* predictor.c - one step at many batch sizes: calls are timed at powers of two and interpolated in between. */
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "model/step/loading.h"
 #include "model/predictor.h"
 
@@ -85,7 +86,9 @@ static cm_status by_execution(const cm_predictor *p, int64_t batch, cm_predictio
 cm_status cm_predictor_new(const cm_graph *step, const cm_device *device, const cm_predict_options *options,
                            cm_predictor **predictor, cm_diag *diag)
 {
-    return cm__predictor_new_in(step, device, options, NULL, NULL, predictor, diag);
+    cm_predict_options own;
+    cm__take_options(&own, sizeof own, options);
+    return cm__predictor_new_in(step, device, &own, NULL, NULL, predictor, diag);
 }
 
 cm_status cm__predictor_new_in(const cm_graph *step, const cm_device *device, const cm_predict_options *options,

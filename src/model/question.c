@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "model/by_length.h"
 #include "model/masters.h"
 #include "model/memory/batch.h"
@@ -183,20 +184,24 @@ cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device
 cm_status cm_step_new(const char *model, const cm_device *device, const cm_step_options *options, cm_step **step,
                       cm_diag *diag)
 {
-    cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
+    cm_step_options asked, settled;
     if (!model || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device or result given");
+    cm__take_options(&asked, sizeof asked, options);
+    settled = asked;
     cm_status status = cm_step_settle(model, device, &settled, diag);
-    return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, options, step, diag);
+    return status ? status : make_step(model, &(cm__shared_step){0}, device, &settled, options ? &asked : NULL, step, diag);
 }
 
 cm_status cm_step_new_from(const cm_graph *forward, const cm_device *device, const cm_step_options *options,
                            cm_step **step, cm_diag *diag)
 {
-    cm_step_options settled = options ? *options : (cm_step_options){.steps_per_call = 0};
+    cm_step_options asked, settled;
     if (!forward || !device || !step) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no graph, device or result given");
+    cm__take_options(&asked, sizeof asked, options);
+    settled = asked;
     cm_status status = cm_step_settle(NULL, device, &settled, diag);
     if (status) return status;
-    return make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, options, step, diag);
+    return make_step(NULL, &(cm__shared_step){.forward = forward}, device, &settled, options ? &asked : NULL, step, diag);
 }
 
 void cm_step_free(cm_step *step)
@@ -513,8 +518,10 @@ static cm__batch_rule rule_of(cm_step *s)
 cm_status cm_step_choose_batch(cm_step *s, const cm_batch_options *options, cm_batch_choice *choice, cm_diag *diag)
 {
     if (!s || !choice) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or result given");
-    cm_batch_options o = options ? *options : (cm_batch_options){.objective = CM_OBJECTIVE_THROUGHPUT};
-    cm__batch_rule   rule = rule_of(s);
+    cm_batch_options o;
+    if (options) cm__take_options(&o, sizeof o, options);
+    else o = (cm_batch_options){.objective = CM_OBJECTIVE_THROUGHPUT};
+    cm__batch_rule rule = rule_of(s);
     rule.use = exact_use;
     o.throughput = throughput;
     o.user = s;

@@ -55,7 +55,7 @@ static void settle_recompute(cm_step_options *o)
     }
     o->plan.recompute = o->train.recompute;
     o->plan.recompute_layers = o->train.recompute_layers;
-    o->train.keep_products = cm__is_pytorch(o->runtime);
+    o->train.settled.keep_products = cm__is_pytorch(o->runtime);
     bool old = cm__is_pytorch(o->runtime) && !cm__provides(o->train.software, CM__FEATURE_EARLY_STOP);
     o->train.whole_layers |= old || cm__is_megatron(o->runtime);
 }
@@ -66,32 +66,32 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     bool megatron = cm__is_megatron(o->runtime), eager = cm__is_eager(o->runtime);
     if (o->train.loss_kernel && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
-    if (o->train.logits && megatron)
+    if (o->train.script.logits && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --logits");
-    if (o->train.metrics && !eager)
+    if (o->train.script.metrics && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--train-metrics counts kernels of torch-eager; the runtime is %s",
                             cm_runtime_name(o->runtime));
     if (o->train.tuning.quantize == CM_QUANTIZE_FP8 && o->train.precision != CM_PRECISION_FP8)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--quantize fp8 stores weights for products in 8 bits: add "
                             "--precision fp8");
-    if (o->train.narrow_gradients && !cm__is_megatron(o->runtime))
+    if (o->train.megatron.narrow_gradients && !cm__is_megatron(o->runtime))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--grad-reduce-in-bf16 is of megatron's gradient buffer; the "
                             "runtime is %s", cm_runtime_name(o->runtime));
-    if (o->train.moments && !megatron)
+    if (o->train.megatron.moments && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--moments is about megatron's optimizers; the runtime is %s",
                             cm_runtime_name(o->runtime));
     if (o->train.recompute_modules && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--recompute of single modules is megatron's; the runtime is %s",
                             cm_runtime_name(o->runtime));
-    if (o->train.narrow_weights && (!megatron || o->train.precision != CM_PRECISION_FP8))
+    if (o->train.megatron.narrow_weights && (!megatron || o->train.precision != CM_PRECISION_FP8))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fp8-param-gather is of megatron's weights in 8 bits: add "
                             "--runtime megatron --precision fp8");
-    if (o->train.expandable_segments && !cm__is_pytorch(o->runtime) && !megatron)
+    if (o->train.script.expandable_segments && !cm__is_pytorch(o->runtime) && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--expandable-segments is of PyTorch's allocator; the runtime is %s",
                             cm_runtime_name(o->runtime));
-    if (o->train.fused_kernels && !eager)
+    if (o->train.script.fused_kernels && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--fused-kernels replaces kernels of torch-eager; the runtime is %s",
                             cm_runtime_name(o->runtime));
@@ -107,7 +107,7 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
 /* Options of a PyTorch trainer. Megatron-LM always clips gradients. */
 static cm_status refuse_trainer(const cm_step_options *o, cm_diag *diag)
 {
-    const char *option = o->train.clip_gradients ? "--clip-gradients" : o->train.busy_thread ? "--busy-thread" : NULL;
+    const char *option = o->train.script.clip_gradients ? "--clip-gradients" : o->train.script.busy_thread ? "--busy-thread" : NULL;
     if (!option || cm__is_pytorch(o->runtime)) return CM_OK;
     return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "%s is about training loops of PyTorch; the runtime is %s", option,
                         cm_runtime_name(o->runtime));
@@ -134,14 +134,14 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     if (!o->layout) o->layout = cm__is_tuned(o->runtime) ? CM_LAYOUT_NHWC : device->layout;
     if (!o->train.precision) o->train.precision = cm_device_usual_precision(device);
     /* people's fused kernels are of norms, too: one kernel that stores its input and a number per row */
-    bool eager = cm__is_eager(o->runtime) && !o->train.fused_kernels;
+    bool eager = cm__is_eager(o->runtime) && !o->train.script.fused_kernels;
     if (o->load.fuse == CM_FUSE_ALL && (eager || runs_as_written(device, o->runtime)))
         o->load.fuse = eager ? CM_FUSE_EAGER : CM_FUSE_NORMS;
     if (cm__is_megatron(o->runtime)) omit_autocast(&o->train);
     settle_adapters(o);
     settle_sharding(o);
     settle_recompute(o);
-    o->train.habana_lists = runs_as_written(device, o->runtime);
-    o->train.traced_backward = cm__compiles(o->runtime);
+    o->train.settled.habana_lists = runs_as_written(device, o->runtime);
+    o->train.settled.traced_backward = cm__compiles(o->runtime);
     return CM_OK;
 }

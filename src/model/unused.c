@@ -76,8 +76,8 @@ static bool quantize(const question *q) { return q->o->train.tuning.quantize != 
 static bool host(const question *q) { return q->o->loading.host != NULL; }
 static bool several_steps(const question *q) { return q->o->steps_per_call > 1; }
 static bool fsdp(const question *q) { return q->o->train.mixed_precision == CM_MIXED_PRECISION_FSDP; }
-static bool stable_norms(const question *q) { return q->o->train.stable_norms; }
-static bool tensorflow(const question *q) { return q->o->train.tensorflow; }
+static bool stable_norms(const question *q) { return q->o->train.ipu.stable_norms; }
+static bool tensorflow(const question *q) { return q->o->train.ipu.tensorflow; }
 static bool selective(const question *q) { return q->o->train.recompute == CM_RECOMPUTE_SELECTIVE; }
 
 typedef struct rule {

@@ -55,7 +55,7 @@ static void find_bytes(cm__model *m)
                                                                            : NULL;
         if (x->role == CM_ROLE_PARAMETER && !x->frozen) numbers += cm_tensor_elements(x).c[0];
         if (x->producer >= 0 && g->nodes[x->producer].op == CM_OP_UNPACK) continue;
-        if (x->role == CM_ROLE_CAST && (g->asked.narrow_weights || !outlives_forward(g, x))) continue;
+        if (x->role == CM_ROLE_CAST && (g->asked.megatron.narrow_weights || !outlives_forward(g, x))) continue;
         if (sum && x->storage == t) *sum += cm_tensor_bytes(x).c[0];
     }
     if (numbers <= 0) cm__fail(m->ctx, CM_ERR_ARGUMENT, "the model has no parameters to train");

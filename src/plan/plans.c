@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "base/sized.h"
 #include "base/text.h"
 #include "plan/ranks.h"
 #include "model/by_length.h"
@@ -403,10 +404,12 @@ static void refuse_unused(cm__ctx *ctx, const cm_graph *forward, const cm_device
     cm__pass_on(ctx, cm__refuse_for_device(forward, device, cm__runtime_on(device, o->runtime), &asked, ctx->diag));
 }
 
-cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *options,
+cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *given,
                         cm_search **search, cm_diag *diag)
 {
-    if (!forward || !device || !options || !options->fabric || !search)
+    cm_search_options own, *options = &own;
+    cm__take_options(&own, sizeof own, given);
+    if (!forward || !device || !own.fabric || !search)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "no model, device, fabric, options or result given");
     if (options->devices < 1 || options->global_batch < 1)
         return cm__diag_set(diag, CM_ERR_ARGUMENT, "a search needs a number of devices and a global batch");

@@ -9,6 +9,7 @@
  */
 #include <pthread.h>
 #include "graph/plan/counts.h"
+#include "graph/training/options.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/numbers.h"
 #include "model/lean.h"
@@ -117,16 +118,6 @@ static void announce(cm__plan_shared *s, bool *ready)
 
 /* ---- graphs ----------------------------------------------------------------------------------------------------- */
 
-/* Settled options of one question differ in these members only. */
-static bool same_training(const cm_train_options *a, const cm_train_options *b)
-{
-    return a->precision == b->precision && a->master == b->master && a->recompute == b->recompute &&
-           a->recompute_layers == b->recompute_layers &&
-           a->keep_products == b->keep_products && a->whole_layers == b->whole_layers &&
-           a->traced_backward == b->traced_backward && a->habana_lists == b->habana_lists &&
-           a->fused_kernels == b->fused_kernels && a->attention == b->attention;
-}
-
 /* In the graph's own memory, which lives as long. */
 static const cm__twins *find_twins(cm_graph *graph)
 {
@@ -146,7 +137,7 @@ const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, co
     cm_graph *found = NULL;
     int32_t   i = 0;
     pthread_mutex_lock(&s->lock);
-    while (i < s->n_graphs && !(s->graphs[i].forward == forward && same_training(&s->graphs[i].train, train))) i++;
+    while (i < s->n_graphs && !(s->graphs[i].forward == forward && cm__train_same(&s->graphs[i].train, train))) i++;
     if (i == s->n_graphs && i < GRAPHS_MAX) {
         s->graphs[s->n_graphs++] = (shared_graph){.forward = forward, .train = *train};
         pthread_mutex_unlock(&s->lock);

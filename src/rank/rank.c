@@ -3,6 +3,7 @@
 #include "rank/rank.h"
 
 #include <string.h>
+#include "base/sized.h"
 #include "base/text.h"
 
 noreturn void cm__rank_pass_on(cm_ranking *r, cm_status status, const cm_diag *diag)
@@ -86,7 +87,7 @@ cm_status cm_rank(const char *model, const cm_rank_options *options, cm_ranking 
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_ranking *r = cm__alloc(ctx, sizeof *r);
     r->ctx = ctx;
-    if (options) r->options = *options;
+    cm__take_options(&r->options, sizeof r->options, options);
     if (!cm_objective_applies(r->options.objective, CM_CHOICE_DEVICE))
         cm__fail(ctx, CM_ERR_ARGUMENT, "devices are not ranked by this objective");
     r->info.model = cm__text_copy(ctx, model);

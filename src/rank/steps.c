@@ -3,12 +3,12 @@
 #include <string.h>
 #include "model/unused.h"
 #include "graph/runtimes.h"
+#include "graph/training/options.h"
 #include "rank/rank.h"
 
 static bool same_graph(const cm_step_options *a, const cm_step_options *b)
 {
-    return a->runtime == b->runtime && a->load.fuse == b->load.fuse && a->train.precision == b->train.precision &&
-           a->train.master == b->train.master && a->train.habana_lists == b->train.habana_lists;
+    return a->runtime == b->runtime && a->load.fuse == b->load.fuse && cm__train_same(&a->train, &b->train);
 }
 
 /* A device that cannot run the requested step gets a reason and no step. */

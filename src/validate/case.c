@@ -9,6 +9,7 @@
 #include <string.h>
 #include "device/device.h"
 #include "graph/releases.h"
+#include "graph/training/options.h"
 #include "model/question.h"
 #include "validate/validate.h"
 #include "device/changed.h"
@@ -215,9 +216,9 @@ static cm_status read_options(cm__case *c, cm_step_options *o, cm_diag *diag)
     if (!status && layout) status = cm_layout_parse(layout, &o->layout, diag);
     if (!status && attention) status = cm_attention_parse(attention, &train->attention, diag);
     if (!status && loss) status = cm_loss_kernel_parse(loss, &train->loss_kernel, diag);
-    train->metrics = (int32_t)cm__number_of(c->run, "train_metrics", 0);
-    train->stable_norms = json_is_true(json_object_get(c->run, "stable_norms"));
-    train->tensorflow = json_is_true(json_object_get(c->run, "tensorflow"));
+    train->script.metrics = (int32_t)cm__number_of(c->run, "train_metrics", 0);
+    train->ipu.stable_norms = json_is_true(json_object_get(c->run, "stable_norms"));
+    train->ipu.tensorflow = json_is_true(json_object_get(c->run, "tensorflow"));
     train->inference = mode && strcmp(mode, "inference") == 0;
     o->plan.zero = (int32_t)cm__number_of(c->run, "zero", 0);
     if (!status) status = cm_step_settle(cm__text_of(c->run, "model"), c->device, o, diag);
@@ -254,17 +255,10 @@ static cm_status make_step(cm__case *c, const cm_step_options *o, cm_diag *diag)
 static void load_step(cm__case *c)
 {
     cm_step_options         o = {.runtime = CM_RUNTIME_DEFAULT};
-    const cm_train_options *train = &o.train;
     cm_diag                 diag = {0};
     cm_status               status = read_options(c, &o, &diag);
-    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d %d",
-                              cm__text_of(c->run, "model"), (long long)o.load.seq, (int)o.load.fuse,
-                              (int)train->precision, (int)train->optimizer, (int)train->recompute,
-                              train->recompute_layers, (int)train->inference, (int)train->master,
-                              (int)train->keep_products, (int)train->software.lacks, (int)train->attention,
-                              (int)train->traced_backward, (int)train->loss_kernel, train->metrics,
-                              (int)train->stable_norms, (int)train->tensorflow, (int)train->habana_lists,
-                              (int)train->mixed_precision);
+    c->graph_key = cm__format(c->store->ctx, "step %s %lld %d %016llx", cm__text_of(c->run, "model"),
+                              (long long)o.load.seq, (int)o.load.fuse, (unsigned long long)cm__train_hash(&o.train));
     c->step = cm__store_find(c->store, c->graph_key);
     c->train = o.train;
     if (!status) status = load_forward(c, &o.load, &diag);

@@ -63,7 +63,7 @@ static bool make_step(const law_question *q, struct kept_step *s)
     bool             native = q->runtime == CM_RUNTIME_NATIVE || q->runtime == CM_RUNTIME_MEGATRON;
     cm_load_options  load = {.seq = q->seq, .fuse = native ? CM_FUSE_ALL : CM_FUSE_EAGER};
     cm_train_options train = {.precision = q->precision, .recompute = q->recompute, .inference = q->inference,
-                              .keep_products = is_pytorch(q->runtime), .loss_kernel = q->loss_kernel,
+                              .settled.keep_products = is_pytorch(q->runtime), .loss_kernel = q->loss_kernel,
                               .attention = q->attention,
                               .master = has_master(q), .tuning = q->tuning,
                               .mixed_precision = is_pytorch(q->runtime) ? CM_MIXED_PRECISION_AUTOCAST

@@ -25,7 +25,7 @@ static const struct option {
     {"--recompute", {{.train.recompute = CM_RECOMPUTE_SELECTIVE}}, 1},
     {"--recompute", {{.train.recompute = CM_RECOMPUTE_FULL}}, 1},
     {"--loss-kernel", {{.train.loss_kernel = CM_LOSS_KERNEL_FUSED}}, 1},
-    {"--logits", {{.train.logits = CM_LOGITS_BOTH}}, 1},
+    {"--logits", {{.train.script.logits = CM_LOGITS_BOTH}}, 1},
 };
 
 typedef struct reply {

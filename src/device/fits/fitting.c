@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "base/sized.h"
 #include "base/file.h"
 #include "device/device.h"
 #include "device/fits/fit.h"
@@ -276,7 +277,8 @@ static void run(cm_fitting *f, const char *path, const cm__timings *t, const cm_
 
 cm_status cm_fitting_run(const char *path, const cm_fit_options *options, cm_fitting **fitting, cm_diag *diag)
 {
-    static const cm_fit_options defaults;
+    cm_fit_options own;
+    cm__take_options(&own, sizeof own, options);
     cm__ctx *ctx = cm__ctx_new(diag);
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
@@ -288,7 +290,7 @@ cm_status cm_fitting_run(const char *path, const cm_fit_options *options, cm_fit
     cm__file_unmap(m);
     f->skipped = t->skipped;
     f->first_skipped = t->first_skipped;
-    run(f, path, t, options ? options : &defaults);
+    run(f, path, t, &own);
     ctx->diag = NULL;
     *fitting = f;
     return CM_OK;

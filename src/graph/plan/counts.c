@@ -38,14 +38,6 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
                  "needs several of them, and model chunks (--interleave) in a pipeline");
 }
 
-static bool same_counts(const cm_plan *a, const cm_plan *b)
-{
-    return a->devices == b->devices && a->tp == b->tp && a->pp == b->pp && a->dp == b->dp && a->zero == b->zero &&
-           a->interleave == b->interleave && a->ep == b->ep && a->cp == b->cp &&
-           a->norm_replicas == b->norm_replicas && a->micro_batch == b->micro_batch &&
-           a->global_batch == b->global_batch && a->accumulate == b->accumulate;
-}
-
 double cm__moved_layers(const cm_plan *p, int32_t parts)
 {
     return p->offload_layers > 0 && p->offload_layers < parts - 2 ? p->offload_layers / (parts - 2.0) : 1;
@@ -53,11 +45,7 @@ double cm__moved_layers(const cm_plan *p, int32_t parts)
 
 bool cm__plan_same(const cm_plan *a, const cm_plan *b)
 {
-    return same_counts(a, b) && a->sequence_parallel == b->sequence_parallel && a->gpipe == b->gpipe &&
-           a->asynchronous == b->asynchronous && a->gradient_bits == b->gradient_bits &&
-           a->gradient_part == b->gradient_part && a->overlap == b->overlap && a->async_experts == b->async_experts &&
-           a->offload_optimizer == b->offload_optimizer && a->offload_activations == b->offload_activations &&
-           a->offload_weights == b->offload_weights && a->offload_layers == b->offload_layers &&
-           a->recompute == b->recompute && a->no_sync == b->no_sync &&
-           a->recompute_layers == b->recompute_layers;
+#define NUMBER(member) if (a->member != b->member) return false;
+#include "graph/plan/counts.def"
+    return true;
 }

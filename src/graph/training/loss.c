@@ -78,7 +78,7 @@ static bool autocasts(const cm_graph *g)
 /* The shifted copy of the logits that the script makes in memory (--logits). *kept: the logits that it is made of. */
 static int32_t shifted_copy(cm_graph *g, int32_t y, int32_t *kept)
 {
-    *kept = g->asked.logits == CM_LOGITS_OWN ? y : in_fp32(g, y);
+    *kept = g->asked.script.logits == CM_LOGITS_OWN ? y : in_fp32(g, y);
     int32_t x = all_but_last(g, *kept);
     return x == *kept ? x : cm__emit(g, CM_OP_COPY, "loss.shift", &x, 1, NULL, 0);
 }
@@ -89,7 +89,7 @@ static int32_t logits_held(cm_graph *g, int32_t y, int32_t kept, int32_t shifted
     g->drops_logits = true;
     cm__hold(g, kept, loss);
     cm__hold(g, shifted, loss);
-    if (g->asked.logits == CM_LOGITS_BOTH) cm__hold(g, y, loss);
+    if (g->asked.script.logits == CM_LOGITS_BOTH) cm__hold(g, y, loss);
     return loss;
 }
 
@@ -98,10 +98,10 @@ static int32_t logits_held(cm_graph *g, int32_t y, int32_t kept, int32_t shifted
 static int32_t cross_entropy(cm_graph *g, int32_t y)
 {
     bool    fused = g->asked.loss_kernel == CM_LOSS_KERNEL_FUSED || g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED;
-    bool    copied = g->asked.logits && g->asked.loss_kernel != CM_LOSS_KERNEL_CHUNKED;
+    bool    copied = g->asked.script.logits && g->asked.loss_kernel != CM_LOSS_KERNEL_CHUNKED;
     int32_t kept = y, x = copied ? shifted_copy(g, y, &kept) : fused ? y : in_fp32(g, all_but_last(g, y));
     int32_t rows = as_rows(g, x);
-    bool    own = g->asked.logits == CM_LOGITS_OWN && !autocasts(g);
+    bool    own = g->asked.script.logits == CM_LOGITS_OWN && !autocasts(g);
     fused &= cm__t(g, rows)->rank == 2; /* not the classes of pixels */
     int32_t loss = cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
                             (int32_t[]){fused || own ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL,
@@ -154,6 +154,6 @@ static int32_t added_loss(cm_graph *step, cm_loss *loss)
 int32_t cm__add_loss(cm_graph *step, cm_loss *loss)
 {
     int32_t x = added_loss(step, loss);
-    if (step->asked.use_cache && x >= 0) hold_cache(step, x);
+    if (step->asked.script.use_cache && x >= 0) hold_cache(step, x);
     return x;
 }

@@ -216,7 +216,7 @@ static void widen_loss(lowering *l, const cm_node *n, int32_t *inputs)
 static bool widens_itself(const lowering *l, const cm_node *n, const int32_t *inputs)
 {
     bool softmax = n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX;
-    return softmax && l->autocast && !l->out->asked.habana_lists && !n->plain && !cm__attr_find(n, CM_ATTR_MATH) &&
+    return softmax && l->autocast && !l->out->asked.settled.habana_lists && !n->plain && !cm__attr_find(n, CM_ATTR_MATH) &&
            cm__t(l->out, inputs[0])->dtype == CM_FP16;
 }
 
@@ -224,7 +224,7 @@ static cm__cast_policy policy_of(const lowering *l, const cm_node *n)
 {
     if (!l->autocast || n->plain) return CM__CAST_KEEP;
     if (l->part[n - l->in->nodes]) return CM__CAST_LOW;
-    return l->out->asked.habana_lists ? cm__habana_policy(n) : cm__ops[n->op].cast;
+    return l->out->asked.settled.habana_lists ? cm__habana_policy(n) : cm__ops[n->op].cast;
 }
 
 static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
@@ -244,7 +244,7 @@ static void apply_policy(lowering *l, const cm_node *n, int32_t *inputs)
     cm_dtype dtype = policy == CM__CAST_LOW    ? low
                      : policy == CM__CAST_FULL ? CM_FP32
                                                : widest_input(l, inputs, n->n_inputs);
-    bool first = l->out->asked.habana_lists && cm__class(n) == CM_CLASS_NORM; /* weights of norms keep their type */
+    bool first = l->out->asked.settled.habana_lists && cm__class(n) == CM_CLASS_NORM; /* weights of norms keep their type */
     for (int32_t i = 0; i < (first ? 1 : n->n_inputs); i++)
         if (inputs[i] >= 0) inputs[i] = as(l, inputs[i], dtype);
     narrow_product(l, n, inputs);

@@ -144,7 +144,7 @@ void cm__group_nodes(cm__backward *b, const cm_train_options *o)
     if (o->recompute == CM_RECOMPUTE_FULL && o->recompute_layers > 0) leave_layers(b, o->recompute_layers);
     bool selective = o->recompute == CM_RECOMPUTE_SELECTIVE, modules = selective && o->recompute_modules;
     if (selective && (!modules || o->recompute_modules & CM_MODULE_CORE_ATTN))
-        (o->keep_products ? group_but_products : group_attention)(b);
+        (o->settled.keep_products ? group_but_products : group_attention)(b);
     if (modules) cm__group_modules(b, o->recompute_modules);
     if (o->recompute != CM_RECOMPUTE_NONE || own) link_groups(b);
 }

@@ -21,7 +21,7 @@ static bool is_wide(const cm_graph *g, int32_t tensor) { return tensor >= 0 && c
 void cm__cast_for_backward(cm_graph *g, int32_t node, cm_dtype low)
 {
     const cm_node n = g->nodes[node]; /* a copy: emitting moves nodes */
-    if (!g->asked.traced_backward || n.op != CM_OP_MATMUL || n.outside || cm__attr_find(&n, CM_ATTR_GROUPED)) return;
+    if (!g->asked.settled.traced_backward || n.op != CM_OP_MATMUL || n.outside || cm__attr_find(&n, CM_ATTR_GROUPED)) return;
     if (!is_wide(g, n.inputs[0]) || !is_wide(g, n.inputs[1])) return;
     for (int32_t i = 0; i < 2; i++) cm__emit_cast(g, cm__t(g, n.inputs[i])->name, n.inputs[i], low);
 }
@@ -30,7 +30,7 @@ void cm__cast_for_backward(cm_graph *g, int32_t node, cm_dtype low)
 static int32_t cast_of(const cm__backward *b, const cm_node *n, int32_t input)
 {
     const cm_graph *g = b->g;
-    bool            traced = g->asked.traced_backward && is_wide(g, n->inputs[input]);
+    bool            traced = g->asked.settled.traced_backward && is_wide(g, n->inputs[input]);
     for (int32_t i = (int32_t)(n - g->nodes) + 1; traced && i < b->forward_nodes && g->nodes[i].op == CM_OP_CAST; i++)
         if (g->nodes[i].inputs[0] == n->inputs[input]) return g->nodes[i].outputs[0];
     return -1;
@@ -39,7 +39,7 @@ static int32_t cast_of(const cm__backward *b, const cm_node *n, int32_t input)
 int32_t cm__operand_under_autocast(cm__backward *b, const cm_node *n, int32_t tensor)
 {
     bool product = cm__ops[n->op].cast == CM__CAST_LOW && b->g->autocast != CM_FP32;
-    if (!product || !b->g->asked.traced_backward || !is_wide(b->g, tensor)) return tensor;
+    if (!product || !b->g->asked.settled.traced_backward || !is_wide(b->g, tensor)) return tensor;
     int32_t low = cm__emit_cast(b->g, n->name, tensor, b->g->autocast);
     cm__t(b->g, low)->role = CM_ROLE_GRADIENT;
     return low;

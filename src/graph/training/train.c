@@ -19,10 +19,10 @@ static cm_train_options effective(const cm_train_options *o)
 {
     cm_train_options e = *o;
     e.whole_layers &= o->recompute == CM_RECOMPUTE_FULL;
-    e.keep_products &= o->recompute == CM_RECOMPUTE_SELECTIVE && !o->inference;
-    e.use_cache &= !o->inference;
-    e.clip_gradients &= !o->inference;
-    e.traced_backward &= !o->inference;
+    e.settled.keep_products &= o->recompute == CM_RECOMPUTE_SELECTIVE && !o->inference;
+    e.script.use_cache &= !o->inference;
+    e.script.clip_gradients &= !o->inference;
+    e.settled.traced_backward &= !o->inference;
     return e;
 }
 
@@ -87,11 +87,11 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     if (o->loss_kernel > CM_LOSS_KERNEL_PLAIN && !has_op(step, CM_OP_FUSED_CROSS_ENTROPY))
         cm__warn(step, "the loss is not a cross-entropy of rows that this program adds: --loss-kernel %s has no effect",
                  cm_loss_kernel_name(o->loss_kernel));
-    if (o->metrics && !has_rated_logits(step))
+    if (o->script.metrics && !has_rated_logits(step))
         cm__warn(step, "the step has no cross-entropy of logits in memory: --train-metrics has no effect");
-    if (o->logits && !step->drops_logits)
+    if (o->script.logits && !step->drops_logits)
         cm__warn(step, "this program adds no loss that reads logits in memory: --logits %s has no effect",
-                 cm_logits_name(o->logits));
+                 cm_logits_name(o->script.logits));
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer, o->master);
@@ -144,7 +144,7 @@ cm_status cm_graph_train(const cm_graph *forward, const cm_train_options *option
     if ((unsigned)o->precision >= CM_PRECISIONS || (unsigned)o->optimizer >= CM_OPTIMIZERS ||
         (unsigned)o->loss >= CM_LOSSES || (unsigned)o->recompute >= CM_RECOMPUTES ||
         (unsigned)o->attention >= CM_ATTENTIONS || (unsigned)o->loss_kernel >= CM_LOSS_KERNELS ||
-        (unsigned)o->logits >= CM_LOGITS || (unsigned)o->mixed_precision >= CM_MIXED_PRECISIONS || o->metrics < 0 ||
+        (unsigned)o->script.logits >= CM_LOGITS || (unsigned)o->mixed_precision >= CM_MIXED_PRECISIONS || o->script.metrics < 0 ||
         (unsigned)o->tuning.quantize >= CM_QUANTIZES)
         cm__fail(ctx, CM_ERR_ARGUMENT, "an option is out of range");
     forward = cm__tuned(ctx, forward, &o->tuning);

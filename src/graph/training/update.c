@@ -32,8 +32,8 @@ static int32_t narrow_state(cm_graph *step, const cm_tensor *p, const char *name
    whatever the weights' type, unless they have 8. */
 static cm_dtype type_of(const cm_graph *step, const cm_tensor *p, cm_optimizer optimizer, bool beside, bool moment)
 {
-    if (beside && step->asked.moments == CM_MOMENTS_WEIGHTS) return p->dtype;
-    if (beside && moment && step->asked.moments == CM_MOMENTS_BF16) return CM_BF16;
+    if (beside && step->asked.megatron.moments == CM_MOMENTS_WEIGHTS) return p->dtype;
+    if (beside && moment && step->asked.megatron.moments == CM_MOMENTS_BF16) return CM_BF16;
     return beside || optimizer >= CM_OPTIMIZER_ADAMW_8BIT ? CM_FP32 : p->dtype;
 }
 
@@ -58,7 +58,7 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         inputs[count++] = gradient[t];
         cm__t(step, gradient[t])->role = CM_ROLE_PARAMETER_GRADIENT;
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
-        bool copied = beside && step->asked.moments != CM_MOMENTS_WEIGHTS;
+        bool copied = beside && step->asked.megatron.moments != CM_MOMENTS_WEIGHTS;
         for (int32_t s = 0; s < 3; s++) {
             if (!(s < 2 ? s < states_per_parameter[optimizer] : copied)) continue;
             inputs[count] = state_of(step, p, state_names[s], optimizer, beside, s < 2);

@@ -170,7 +170,7 @@ static void begin_update(cm__dispatch *d, int32_t node)
 static void one_by_one(cm__dispatch *d, int32_t first)
 {
     void (*one)(cm__dispatch *, int32_t) = cm__is_megatron(d->runtime) ? cm__dispatch_megatron : dispatch_plain;
-    bool joins = d->g->asked.fused_kernels || cm__is_megatron_core(d->runtime, d->g->asked.software);
+    bool joins = d->g->asked.script.fused_kernels || cm__is_megatron_core(d->runtime, d->g->asked.software);
     const struct cm__fusing *chains = joins && !first ? cm__chains_of(d) : NULL;
     for (int32_t i = cm__twin_next(d->twins, first - 1); i < d->g->n_nodes; i = cm__twin_next(d->twins, i)) {
         begin_update(d, i);

@@ -114,7 +114,7 @@ static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
     cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, x->dtype, false);
     if (d->g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
     if (casts) cast.types = cm__types_cast(sixteen_bits(d->g), CM_FP32);
-    for (int32_t i = 0; i < d->g->asked.metrics; i++) {
+    for (int32_t i = 0; i < d->g->asked.script.metrics; i++) {
         if (casts) cm__call_two(d, node, cast, cm__poly_const(1), cm_tensor_elements(x));
         along(d, node, rate, x, 1);
     }

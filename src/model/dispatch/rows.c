@@ -173,7 +173,7 @@ static void clip_gradients(cm__dispatch *d, int32_t node)
 void cm__dispatch_update(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
-    if (d->g->asked.clip_gradients) clip_gradients(d, node);
+    if (d->g->asked.script.clip_gradients) clip_gradients(d, node);
     if (d->g->optimizer >= CM_OPTIMIZER_ADAMW_8BIT) {
         update_each(d, node);
         return;

@@ -284,6 +284,6 @@ double cm__gradient_copies(const cm_graph *g, cm_runtime runtime)
     for (int32_t t = 0; bf16 && t < g->n_tensors; t++)
         if (cm__t(g, t)->role == CM_ROLE_PARAMETER && cm_dtype_size(cm__t(g, t)->dtype) > 2) return 1;
     /* arguments.py: accumulate_allreduce_grads_in_fp32 */
-    bool wide = cm__is_megatron(runtime) && !g->asked.narrow_gradients;
+    bool wide = cm__is_megatron(runtime) && !g->asked.megatron.narrow_gradients;
     return bf16 && wide ? 2 : 1;
 }

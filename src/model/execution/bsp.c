@@ -86,8 +86,8 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
 static double supersteps(const cm__job *j, const cm_node *n)
 {
     static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};
-    if ((j->single_operator || j->g->asked.tensorflow) && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
-    bool stable = j->g->asked.stable_norms && cm__class(n) == CM_CLASS_NORM && n->phase == CM_FORWARD;
+    if ((j->single_operator || j->g->asked.ipu.tensorflow) && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
+    bool stable = j->g->asked.ipu.stable_norms && cm__class(n) == CM_CLASS_NORM && n->phase == CM_FORWARD;
     return 1 + more[cm__class(n)] + (stable ? 3 : 0);
 }
 

@@ -51,7 +51,7 @@ static bool is_gated(const cm_graph *g, const cm_node *n)
 bool cm__in_chain(const cm_graph *g, const cm_node *n)
 {
     cm_class c = cm__class(n);
-    if (g->asked.fused_kernels && is_gated(g, n)) return false;
+    if (g->asked.script.fused_kernels && is_gated(g, n)) return false;
     bool     adapter = g->tuned && strstr(n->name, "lora"); /* PEFT's modules are called one by one */
     if (n->op == CM_OP_UNPACK) return false;                /* of a product's own weight */
     return n->block >= 0 && (c == CM_CLASS_ELEMENTWISE || c == CM_CLASS_MOVEMENT) && !adapter;

@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "model/memory/footprint.h"
 
 #define NEARLY_FULL 0.6 /* below this, fragmentation does not matter: the allocator frees its cache before it fails */
@@ -280,8 +281,8 @@ static cm_status footprint_use(void *user, int64_t batch, cm_memory_use *use, cm
 cm_status cm_batch_choose(const cm_footprint *f, const cm_batch_options *options, cm_batch_choice *choice,
                           cm_diag *diag)
 {
-    static const cm_batch_options defaults = {0};
-    const cm_batch_options       *o = options ? options : &defaults;
+    cm_batch_options own, *o = &own;
+    cm__take_options(&own, sizeof own, options);
     const cm__batch_rule rule = {.device = f->device, .most = CM__BATCH_MOST, .least = 1, .use = footprint_use,
                                  .user = (void *)f};
     cm_status            status = cm__batch_choose(&rule, o, choice, diag);

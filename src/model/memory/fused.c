@@ -156,13 +156,13 @@ static void join_pieces_of_megatron(cm_footprint *f, const int32_t *piece_of, cm
         if (!cm__is_scaled_cast(g, n)) continue;
         cm_role cast = cm__t(g, n->outputs[0])->role;
         if (forward && cast == CM_ROLE_ACTIVATION) join_cast(f, piece_of, i, first);
-        if (g->asked.narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
+        if (g->asked.megatron.narrow_weights && cast == CM_ROLE_CAST) forget(piece_at(f, piece_of, n->outputs[0]));
     }
 }
 
 void cm__fused_pieces(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch)
 {
-    for (int32_t i = 0; i < f->n_nodes && f->step->asked.logits && f->step->asked.loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
+    for (int32_t i = 0; i < f->n_nodes && f->step->asked.script.logits && f->step->asked.loss_kernel == CM_LOSS_KERNEL_FUSED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) overwrite_logits(f, piece_of, i);
     for (int32_t i = 0; i < f->n_nodes && f->step->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED; i++)
         if (f->step->nodes[i].op == CM_OP_FUSED_CROSS_ENTROPY) divide_logits(f, piece_of, i);

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include "base/sized.h"
 #include "model/memory/allocator.h"
 #include "device/device.h"
 #include "graph/runtimes.h"
@@ -411,7 +412,9 @@ static bool is_checked(const cm_footprint *f, const cm_footprint *like)
 cm_status cm_footprint_new(const cm_graph *step, const cm_device *device, const cm_memory_options *options,
                            cm_footprint **footprint, cm_diag *diag)
 {
-    return cm__footprint_new_like(NULL, step, device, options, footprint, diag);
+    cm_memory_options own;
+    cm__take_options(&own, sizeof own, options);
+    return cm__footprint_new_like(NULL, step, device, &own, footprint, diag);
 }
 
 cm_status cm__footprint_new_like(const cm_footprint *like, const cm_graph *step, const cm_device *device,

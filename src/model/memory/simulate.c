@@ -141,7 +141,7 @@ static cm_status simulate(const cm_footprint *f, int64_t batch, double limit, do
     if (f->simulations) s.order = f->simulations->order;
     cm_memory_use exact = *use;
     s.allocator = cm__allocator_new(ctx, limit);
-    if (f->step->asked.expandable_segments) cm__allocator_expand(s.allocator);
+    if (f->step->asked.script.expandable_segments) cm__allocator_expand(s.allocator);
     run(&s, &exact);
     exact.reserved_bytes = (double)cm__allocator_most_reserved(s.allocator);
     if (s.lacking == 0) *use = exact;

@@ -70,7 +70,7 @@ static double reserved_by(cm__ctx *ctx, const cm__varied *v, const cm__sizes *kn
     const cm_footprint *f = v->at[0];
     cm__step_run        s = {.f = f, .ctx = ctx, .batch = (double)batch, .library_bytes = f->library_bytes};
     s.allocator = cm__allocator_new(ctx, cm__simulate_limit(f));
-    if (f->step->asked.expandable_segments) cm__allocator_expand(s.allocator);
+    if (f->step->asked.script.expandable_segments) cm__allocator_expand(s.allocator);
     cm__step_run_begin(&s);
     for (int step = 0; step < STEPS && s.lacking == 0; step++) {
         set_sizes(v, known, draw(v, batch, state), &s.sizes);

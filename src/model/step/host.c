@@ -77,14 +77,14 @@ static int kind_of(const cm_graph *g, const cm_node *n)
 {
     const cm_node *forward = n->source >= 0 ? &g->nodes[n->source] : n;
     if (n->view) return VIEW;
-    if (g->asked.fused_kernels && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM) return FUSED;
+    if (g->asked.script.fused_kernels && cm__class(forward) == CM_CLASS_NORM && forward->op != CM_OP_BATCH_NORM) return FUSED;
     return forward->op == CM_OP_BATCH_NORM ? BATCH_NORM : kind_of_class[cm__class(n)];
 }
 
 /* True: with fused kernels the node is part of the kernel that another one begins. */
 static bool is_inside(const cm_graph *g, const cm_node *n)
 {
-    if (!g->asked.fused_kernels || !cm__in_chain(g, n)) return false;
+    if (!g->asked.script.fused_kernels || !cm__in_chain(g, n)) return false;
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t        from = n->inputs[k] < 0 ? -1 : cm__t(g, n->inputs[k])->producer;
         const cm_node *made = from < 0 ? NULL : &g->nodes[from];

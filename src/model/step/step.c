@@ -168,7 +168,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     const cm_device *host = cm__device_of_release(ctx, device, asked);
     cm__hosting    hosting = cm__hosting_of(ctx, host, reference, runtime, o->loading.host, asked);
     /* not the time of FSDP's modules, which public runs with and without such a thread show alike (data/factors.tsv) */
-    double         busy = graph->asked.busy_thread ? cm__time_factors.busy_thread_host : 1;
+    double         busy = graph->asked.script.busy_thread ? cm__time_factors.busy_thread_host : 1;
     double         slower = hosting.slower * busy * scale_of(&device->calibration.host);
     cm__step_model m = {
         .graph = graph,

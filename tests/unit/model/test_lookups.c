@@ -52,7 +52,8 @@ static void visited(void **state)
     for (int i = 0; i < 12; i++) mean += part[i] * count[i];
     assert_true(fabs(mean - 55.7) < 0.05);
     is(rate_of("nvidia-a100-40g", (cm_lookup_options){0}).lookups_s,
-       rate_of("nvidia-a100-40g", (cm_lookup_options){55.7, 355, 11303, 64, .longest = 321}).lookups_s);
+       rate_of("nvidia-a100-40g", (cm_lookup_options){.visited = 55.7, .nuclides = 355, .points = 11303, .bits = 64,
+                                                      .longest = 321}).lookups_s);
 }
 
 /* Cycles per second of 108 multiprocessors of an A100 at 1.41 GHz. */
@@ -64,7 +65,8 @@ static void by_sectors(void **state)
 {
     (void)state;
     double         sectors = 60 * (2.25 + log2(10000) - 1 - log2(2048));
-    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){60, 60, 10000, 32, true});
+    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){.visited = 60, .nuclides = 60, .points = 10000,
+                                                                   .bits = 32, .nuclide_grid = true});
     is(r.table_bytes, 60.0 * 10000 * 24);
     is(r.traffic_bytes, 0);
     assert_int_equal(r.bound, CM_LOOKUP_BANDWIDTH);
@@ -80,7 +82,8 @@ static void by_memory(void **state)
     (void)state;
     double         l2 = 40 * 1048576.0, points = 536870912, table = points * 48;
     double         bytes = 3.5 * 32 * (1 - l2 / table) + (29 - log2(l2 / 32)) * 32;
-    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){1, 1, (int64_t)points, 64, true});
+    cm_lookup_rate r = rate_of("nvidia-a100-40g", (cm_lookup_options){.visited = 1, .nuclides = 1, .points = (int64_t)points,
+                                                                   .bits = 64, .nuclide_grid = true});
     is(r.traffic_bytes, bytes);
     assert_true(r.times_s[CM_LOOKUP_BANDWIDTH] >= bytes / (0.4 * 1.555e12));
 }
@@ -90,7 +93,7 @@ static void by_memory(void **state)
 static void sorted_by_energy(void **state)
 {
     (void)state;
-    cm_lookup_options o = {250, 250, 10000, 32, .sorted = true};
+    cm_lookup_options o = {.visited = 250, .nuclides = 250, .points = 10000, .bits = 32, .sorted = true};
     double            shared = (250 * 2.25 + log2(2.5e6) - 1 - log2(2048)) / 32, own = 250 * 4.0 / 32;
     cm_lookup_rate    registers = rate_of("nvidia-a100-40g", o);
     assert_int_equal(registers.bound, CM_LOOKUP_BANDWIDTH);
@@ -107,7 +110,7 @@ static void sorted_by_energy(void **state)
 static void the_longest_decides(void **state)
 {
     (void)state;
-    cm_lookup_options o = {20, 355, 1000, 32, .sorted = true, .longest = 300};
+    cm_lookup_options o = {.visited = 20, .nuclides = 355, .points = 1000, .bits = 32, .sorted = true, .longest = 300};
     cm_lookup_rate    r = rate_of("nvidia-a100-40g", o);
     assert_int_equal(r.bound, CM_LOOKUP_INSTRUCTIONS);
     is(r.lookups_s, CYCLES * 128 / (7 * log2(355e3) + 82 * 300));
@@ -123,7 +126,8 @@ static void measured(void **state)
     const struct {
         cm_lookup_options o;
         double            measured;
-    } runs[] = {{{1, 1, 1048576 / 48, 64, true}, 19.95e9}, {{1, 1, 22369621, 64, true}, 3.04e9}, {{0}, 3.23e8},
+    } runs[] = {{{.visited = 1, .nuclides = 1, .points = 1048576 / 48, .bits = 64, .nuclide_grid = true}, 19.95e9},
+                {{.visited = 1, .nuclides = 1, .points = 22369621, .bits = 64, .nuclide_grid = true}, 3.04e9}, {{0}, 3.23e8},
                 {{.sorted = true}, 6.66e8}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         cm_lookup_rate r = rate_of("nvidia-h200", runs[i].o);
@@ -135,7 +139,8 @@ static void measured(void **state)
 static void by_instructions(void **state)
 {
     (void)state;
-    cm_lookup_rate r = rate_of("cerebras-cs2-wafer", (cm_lookup_options){355, 355, 11303, 32, true});
+    cm_lookup_rate r = rate_of("cerebras-cs2-wafer", (cm_lookup_options){.visited = 355, .nuclides = 355, .points = 11303,
+                                                                   .bits = 32, .nuclide_grid = true});
     assert_int_equal(r.bound, CM_LOOKUP_INSTRUCTIONS);
     is(r.lookups_s, 850000 * 0.877 * 850e6 / (355 * (7 * log2(11303) + 45)));
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 #include "centimani.h"
@@ -228,9 +229,40 @@ static void test_batch_of_an_operator(void **state)
     }
 }
 
+/* A caller that was compiled with fewer members at the end: what lies behind its struct is not read. */
+static void test_a_shorter_struct(void **state)
+{
+    cm_device *device = load("nvidia-h200");
+    struct {
+        cm_step_options options;
+    } caller = {{.runtime = CM_RUNTIME_TORCH_COMPILE, .layout = CM_LAYOUT_NHWC}};
+    cm_step *whole, *shorter;
+    (void)state;
+    assert_int_equal(cm_step_new("resnet50", device, &caller.options, &whole, NULL), CM_OK);
+    memset(&caller.options.sparsity, 0x5a, sizeof caller - offsetof(cm_step_options, sparsity));
+    caller.options.size = offsetof(cm_step_options, sparsity);
+    assert_int_equal(cm_step_new("resnet50", device, &caller.options, &shorter, NULL), CM_OK);
+    const cm_step_options *a = cm_step_get_options(whole), *b = cm_step_get_options(shorter);
+    assert_true(a->runtime == b->runtime && a->layout == b->layout && b->sparsity.pruned == 0 && !b->fabric);
+    assert_int_equal(a->plan.dp, b->plan.dp);
+    cm_step_free(whole);
+    cm_step_free(shorter);
+    cm_device_free(device);
+}
+
+static void test_version(void **state)
+{
+    int major, minor, patch;
+    (void)state;
+    assert_int_equal(sscanf(CM_VERSION, "%d.%d.%d", &major, &minor, &patch), 3);
+    assert_int_equal(CM_VERSION_NUMBER, 10000 * major + 100 * minor + patch);
+    assert_int_equal(cm_version_number(), CM_VERSION_NUMBER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_shorter_struct), cmocka_unit_test(test_version),
         cmocka_unit_test(test_open_choices),
         cmocka_unit_test(test_megatron),
         cmocka_unit_test(test_recompute_is_one_setting),

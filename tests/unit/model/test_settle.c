@@ -64,14 +64,14 @@ static void test_sharding(void **state)
         assert_int_equal(mixed.train.master, zero >= 2);
         assert_int_equal(mixed.train.precision, CM_PRECISION_AMP_BF16);
         assert_false(pure.train.master);
-        assert_true(mixed.train.keep_products);
+        assert_true(mixed.train.settled.keep_products);
     }
     cm_step_options megatron = settled(d, (cm_step_options){.runtime = CM_RUNTIME_MEGATRON});
-    assert_false(megatron.train.keep_products);
+    assert_false(megatron.train.settled.keep_products);
     assert_true(megatron.train.whole_layers);
-    assert_false(megatron.train.traced_backward);
-    assert_true(settled(d, (cm_step_options){.runtime = CM_RUNTIME_COMPILE_GRAPHS}).train.traced_backward);
-    assert_false(settled(d, (cm_step_options){.runtime = CM_RUNTIME_TORCH_EAGER}).train.traced_backward);
+    assert_false(megatron.train.settled.traced_backward);
+    assert_true(settled(d, (cm_step_options){.runtime = CM_RUNTIME_COMPILE_GRAPHS}).train.settled.traced_backward);
+    assert_false(settled(d, (cm_step_options){.runtime = CM_RUNTIME_TORCH_EAGER}).train.settled.traced_backward);
     assert_false(settled(d, (cm_step_options){.train = {.software = cm__software_of_year(2024)}}).train.whole_layers);
     assert_true(settled(d, (cm_step_options){.train = {.software = cm__software_of_year(2023)}}).train.whole_layers);
     assert_true(settled(d, (cm_step_options){.train = {.whole_layers = true}}).train.whole_layers);
@@ -118,8 +118,8 @@ static void test_autocast_lists(void **state)
     cm_device *gaudi, *gpu;
     assert_int_equal(cm_device_load("habana-gaudi2", &gaudi, NULL), CM_OK);
     assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
-    assert_true(settled(gaudi, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.habana_lists);
-    assert_false(settled(gpu, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.habana_lists);
+    assert_true(settled(gaudi, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.settled.habana_lists);
+    assert_false(settled(gpu, (cm_step_options){.runtime = CM_RUNTIME_USUAL}).train.settled.habana_lists);
     cm_device_free(gaudi);
     cm_device_free(gpu);
 }
@@ -146,8 +146,8 @@ static void test_refused(void **state)
     cm_device *gpu, *wafer;
     assert_int_equal(cm_device_load("nvidia-h200", &gpu, NULL), CM_OK);
     assert_int_equal(cm_device_load("cerebras-cs3", &wafer, NULL), CM_OK);
-    cm_step_options eight = {.train.tuning.quantize = CM_QUANTIZE_FP8}, narrow = {.train.narrow_gradients = true},
-                    moments = {.train.moments = CM_MOMENTS_BF16};
+    cm_step_options eight = {.train.tuning.quantize = CM_QUANTIZE_FP8}, narrow = {.train.megatron.narrow_gradients = true},
+                    moments = {.train.megatron.moments = CM_MOMENTS_BF16};
     assert_int_equal(status_of(gpu, eight), CM_ERR_UNSUPPORTED); /* products are in 16 bits */
     eight.train.precision = CM_PRECISION_FP8;
     assert_int_equal(status_of(gpu, eight), CM_OK);
@@ -157,7 +157,7 @@ static void test_refused(void **state)
     assert_int_equal(status_of(gpu, moments), CM_ERR_UNSUPPORTED); /* an optimizer of Megatron-LM */
     moments.runtime = CM_RUNTIME_MEGATRON;
     assert_int_equal(status_of(gpu, moments), CM_OK);
-    cm_step_options weights = {.train.narrow_weights = true, .runtime = CM_RUNTIME_MEGATRON};
+    cm_step_options weights = {.train.megatron.narrow_weights = true, .runtime = CM_RUNTIME_MEGATRON};
     assert_int_equal(status_of(gpu, weights), CM_ERR_UNSUPPORTED); /* they have 16 bits */
     weights.train.precision = CM_PRECISION_FP8;
     assert_int_equal(status_of(gpu, weights), CM_OK);
@@ -167,11 +167,11 @@ static void test_refused(void **state)
     assert_int_equal(status_of(gpu, modules), CM_ERR_UNSUPPORTED); /* single modules are recomputed by Megatron-LM */
     modules.runtime = CM_RUNTIME_MEGATRON;
     assert_int_equal(status_of(gpu, modules), CM_OK);
-    cm_step_options pages = {.train.expandable_segments = true, .runtime = CM_RUNTIME_MEGATRON};
+    cm_step_options pages = {.train.script.expandable_segments = true, .runtime = CM_RUNTIME_MEGATRON};
     assert_int_equal(status_of(gpu, pages), CM_OK);
     pages.runtime = CM_RUNTIME_NATIVE;
     assert_int_equal(status_of(gpu, pages), CM_ERR_UNSUPPORTED); /* an option of PyTorch's allocator */
-    cm_step_options fused = {.train.fused_kernels = true}, whole = {.train.whole_layers = true};
+    cm_step_options fused = {.train.script.fused_kernels = true}, whole = {.train.whole_layers = true};
     assert_int_equal(status_of(gpu, fused), CM_OK);
     assert_int_equal(status_of(gpu, whole), CM_OK);
     assert_int_equal(status_of(wafer, fused), CM_ERR_UNSUPPORTED);
@@ -179,7 +179,7 @@ static void test_refused(void **state)
     fused.runtime = whole.runtime = CM_RUNTIME_TORCH_COMPILE;
     assert_int_equal(status_of(gpu, fused), CM_ERR_UNSUPPORTED); /* it fuses by itself */
     assert_int_equal(status_of(gpu, whole), CM_OK);
-    cm_step_options clips = {.train.clip_gradients = true}, busy = {.train.busy_thread = true};
+    cm_step_options clips = {.train.script.clip_gradients = true}, busy = {.train.script.busy_thread = true};
     assert_int_equal(status_of(gpu, clips), CM_OK);
     assert_int_equal(status_of(gpu, busy), CM_OK);
     assert_int_equal(status_of(wafer, clips), CM_ERR_UNSUPPORTED);

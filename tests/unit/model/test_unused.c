@@ -53,8 +53,8 @@ static const cm_step_options nhwc = {.layout = CM_LAYOUT_NHWC}, flash = {.train.
                              cudnn = {.train.attention = CM_ATTENTION_CUDNN},
                              math = {.train.attention = CM_ATTENTION_MATH}, old = {.train.software = {.given = true, .lacks = UINT32_MAX}},
                              nf4 = {.train.tuning.quantize = CM_QUANTIZE_NF4}, host = {.loading.host = "dgx-a100"},
-                             together = {.steps_per_call = 8}, stable = {.train.stable_norms = true},
-                             tensorflow = {.train.tensorflow = true}, selective = {.train.recompute = CM_RECOMPUTE_SELECTIVE};
+                             together = {.steps_per_call = 8}, stable = {.train.ipu.stable_norms = true},
+                             tensorflow = {.train.ipu.tensorflow = true}, selective = {.train.recompute = CM_RECOMPUTE_SELECTIVE};
 
 static void the_model_has_no_such_thing(void **unused)
 {

@@ -45,8 +45,8 @@ TEST(loss_and_metrics_of_a_row)
              *rated = case_of(ROW ", 'batch': 4, 'loss_kernel': 'fused', 'train_metrics': 2}");
     assert_true(plain->step != fused->step && fused->step != rated->step);
     assert_int_equal(fused->train.loss_kernel, CM_LOSS_KERNEL_FUSED);
-    assert_int_equal(fused->train.metrics, 0);
-    assert_int_equal(rated->train.metrics, 2);
+    assert_int_equal(fused->train.script.metrics, 0);
+    assert_int_equal(rated->train.script.metrics, 2);
     REASON_HAS(case_of(ROW ", 'loss_kernel': 'melted'}"), "melted");
 }
 

@@ -8,7 +8,7 @@ static void train_on(bool habana, int32_t y)
 {
     y = OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0));
     train_with(y, (cm_train_options){.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAM,
-                                     .habana_lists = habana});
+                                     .settled.habana_lists = habana});
 }
 
 /* A norm of fp32 numbers, the product and the softmax of its result, a product of numbers and a division. */

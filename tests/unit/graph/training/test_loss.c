@@ -92,7 +92,7 @@ static void train_words(cm_precision precision, cm_loss_kernel kernel, cm_logits
     cm_node         *rows = cm__emit_node(g, CM_OP_VIEW, "rows", &x, 1, NULL, 0, 0);
     cm__set_output(g, rows, 0, CM_FP32, 3, dims);
     x = op(CM_OP_MUL, IN(rows->outputs[0], weight("v", "1")));
-    train_with(as("y", x), (cm_train_options){.precision = precision, .loss_kernel = kernel, .logits = logits});
+    train_with(as("y", x), (cm_train_options){.precision = precision, .loss_kernel = kernel, .script.logits = logits});
 }
 
 static int32_t dies(const char *name) { return cm__t(step, cm__t(step, find_tensor(step, name))->storage)->dies; }
@@ -210,7 +210,7 @@ TEST(returned_keys_stay_until_the_loss)
         int32_t  x = op(CM_OP_MUL, IN(input("B,1,7,50"), weight("w", "1")));
         cm__attr causal = CM__INTS(CM_ATTR_CAUSAL, 1);
         int32_t  y = cm__emit(g, CM_OP_ATTENTION, "attention", (int32_t[]){x, x, x}, 3, &causal, 1);
-        train_with(as("y", y), (cm_train_options){.precision = CM_PRECISION_FP32, .use_cache = use});
+        train_with(as("y", y), (cm_train_options){.precision = CM_PRECISION_FP32, .script.use_cache = use});
         int32_t until = cm__t(step, find_node(step, "Attention")->inputs[1])->until;
         assert_int_equal(until >= 0, use);
         if (use) assert_int_equal(cm__t(step, until)->producer, cm__t(step, step->outputs[1])->producer);

@@ -13,7 +13,7 @@ enum { LAYERS = 2, HIDDEN = 64, INNER = 128, TOKENS = 16 };
 static cm_graph *step_of(cm_recompute recompute, bool keep_products)
 {
     cm_graph        *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_BF16, .recompute = recompute, .keep_products = keep_products};
+    cm_train_options o = {.precision = CM_PRECISION_BF16, .recompute = recompute, .settled.keep_products = keep_products};
     assert_int_equal(cm_graph_load("llama:layers=2,hidden=64,heads=4,ffn=128,vocab=100,seq=16", NULL, &forward, NULL),
                      CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);

@@ -110,7 +110,7 @@ TEST(traced_products_follow_autocast)
         g->functions = &f;
         g->n_functions = 1;
         train_with(OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0)),
-                   (cm_train_options){.precision = cases[i].precision, .traced_backward = cases[i].traced});
+                   (cm_train_options){.precision = cases[i].precision, .settled.traced_backward = cases[i].traced});
         assert_int_equal(cm__t(step, find_node(step, "MatMul")->outputs[0])->dtype, cases[i].dtype);
     }
 }

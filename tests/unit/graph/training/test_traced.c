@@ -36,7 +36,7 @@ static void train_attention(bool traced)
     int32_t y = op(CM_OP_RELU, IN(OP(MATMUL, IN(p, k), INTS(MATH, 2))));
     train_with(OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0)),
                (cm_train_options){.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAM,
-                                  .traced_backward = traced});
+                                  .settled.traced_backward = traced});
     const cm_node *product = find_node(step, "MatMul");
     assert_int_equal(input_type(product, 0), CM_FP32);
     assert_int_equal(input_type(product, 1), CM_FP32);
@@ -62,7 +62,7 @@ TEST(gradients_of_experts_keep_their_type)
     g->plain = false;
     train_with(OP(REDUCE_SUM, IN(y), INTS(KEEPDIMS, 0)),
                (cm_train_options){.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAM,
-                                  .traced_backward = true});
+                                  .settled.traced_backward = true});
     gradients_are(CM_FP32);
 }
 

@@ -57,7 +57,7 @@ TEST(moments_of_16_bits)
     start_over();
     int32_t          y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"), weight("b", "6")));
     cm_train_options o = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAMW, .master = true,
-                          .moments = CM_MOMENTS_BF16};
+                          .megatron.moments = CM_MOMENTS_BF16};
     train_with(y, o);
     assert_int_equal(cm__t(step, find_tensor(step, "w.state1"))->dtype, CM_BF16);
     assert_int_equal(cm__t(step, find_tensor(step, "w.state2"))->dtype, CM_BF16);
@@ -65,7 +65,7 @@ TEST(moments_of_16_bits)
     poly_is(find_node(step, "Update")->read_bytes, (2 + 2 + 2 + 2 + 4) * P, 0, 0);
     start_over();
     y = op(CM_OP_GEMM, IN(input("B,8"), weight("w", "8,6"), weight("b", "6")));
-    o.moments = CM_MOMENTS_WEIGHTS;
+    o.megatron.moments = CM_MOMENTS_WEIGHTS;
     train_with(y, o);
     assert_int_equal(cm__t(step, find_tensor(step, "w.state2"))->dtype, CM_BF16);
     poly_is(find_node(step, "Update")->read_bytes, (2 + 2 + 2 + 2) * P, 0, 0); /* and no master weights */

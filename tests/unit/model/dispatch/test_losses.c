@@ -154,7 +154,7 @@ static void metrics_read_the_logits_again(void **state)
     (void)state;
     static listed    got;
     cm_graph        *forward, *step;
-    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .loss_kernel = CM_LOSS_KERNEL_FUSED, .metrics = 2};
+    cm_train_options o = {.precision = CM_PRECISION_AMP_BF16, .loss_kernel = CM_LOSS_KERNEL_FUSED, .script.metrics = 2};
     cm__ctx         *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
     assert_int_equal(cm_graph_load("gpt:layers=1,hidden=64,heads=2,seq=16,vocab=100", NULL, &forward, NULL), CM_OK);

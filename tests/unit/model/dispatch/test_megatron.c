@@ -89,7 +89,7 @@ static void fused_kernels(void **state)
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
     cm_graph *step = step_of(LLAMA, CM_RECOMPUTE_NONE);
     assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 4 + 2 + 2);
-    step->asked.fused_kernels = true;
+    step->asked.script.fused_kernels = true;
     assert_int_equal(kernels_under(ctx, step, CM_RUNTIME_TORCH_EAGER, CM_CLASS_ELEMENTWISE), 2 * 1 + 2 + 2);
     cm_graph_free(step);
     cm__ctx_free(ctx);
@@ -105,7 +105,7 @@ static int32_t unpacking(cm__ctx *ctx, cm_quantize quantize, int32_t year, bool 
     int32_t          count = 0;
     assert_int_equal(cm_graph_load(LLAMA, &load, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &o, &step, NULL), CM_OK);
-    step->asked.fused_kernels = fused;
+    step->asked.script.fused_kernels = fused;
     cm__dispatch *d = cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER);
     for (int32_t i = 0; i < d->n_of; i++)
         count += step->nodes[d->node[i]].op == CM_OP_UNPACK && step->nodes[d->node[i]].phase == CM_FORWARD;

@@ -30,7 +30,7 @@ static void stable_norms_are_six_supersteps(void **state)
     const char        *norm = "layernorm:rows=64,cols=64";
     cm_predict_options one = {.batch = 1};
     answer usual = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){0}, one);
-    answer stable = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){.stable_norms = true}, one);
+    answer stable = ask_trained(BSP("1e12", "1000", LINKS), norm, (cm_train_options){.ipu.stable_norms = true}, one);
     assert_near(stable.info.phase_s[CM_FORWARD] - usual.info.phase_s[CM_FORWARD], 3e-6, 1e-6);
     assert_near(stable.info.phase_s[CM_BACKWARD], usual.info.phase_s[CM_BACKWARD], 1e-9);
 }
@@ -42,7 +42,7 @@ static void elementwise_operators_of_tensorflow_are_joined(void **state)
     answer popart = ask_trained(BSP("1e12", "1000", LINKS), "resnet18", (cm_train_options){.inference = true},
                                 (cm_predict_options){.batch = 1});
     answer joined = ask_trained(BSP("1e12", "1000", LINKS), "resnet18",
-                                (cm_train_options){.inference = true, .tensorflow = true},
+                                (cm_train_options){.inference = true, .ipu.tensorflow = true},
                                 (cm_predict_options){.batch = 1});
     assert_near(popart.info.device_time_s - joined.info.device_time_s, 25e-6, 1e-3);
 }

@@ -25,7 +25,7 @@ static double peak_as(const char *model, cm_runtime runtime, int64_t batch, cm_t
 static double peak_of(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel, cm_logits logits)
 {
     return peak_as(model, runtime, batch,
-                   (cm_train_options){.precision = CM_PRECISION_BF16, .loss_kernel = kernel, .logits = logits});
+                   (cm_train_options){.precision = CM_PRECISION_BF16, .loss_kernel = kernel, .script.logits = logits});
 }
 
 static double peak_with(const char *model, cm_runtime runtime, int64_t batch, cm_loss_kernel kernel)
@@ -103,7 +103,7 @@ static void test_narrow_weights(void **state)
                             "llama:layers=5,hidden=256,heads=4,kv_heads=4,ffn=512,seq=64,vocab=64"};
     double      more[2]; /* of four more layers, with copies and without */
     for (int narrow = 0; narrow < 2; narrow++) {
-        cm_train_options o = {.precision = CM_PRECISION_FP8, .narrow_weights = narrow};
+        cm_train_options o = {.precision = CM_PRECISION_FP8, .megatron.narrow_weights = narrow};
         more[narrow] = bytes_of(CM_CATEGORY_ALGORITHM, models[0], CM_RUNTIME_MEGATRON, 64, o) -
                        bytes_of(CM_CATEGORY_ALGORITHM, models[1], CM_RUNTIME_MEGATRON, 64, o);
     }

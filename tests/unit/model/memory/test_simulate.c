@@ -110,8 +110,8 @@ static void test_layers_find_room_beside_logits(void **state)
     cm_memory_use   use;
     cm_step_options o = {.load = {.seq = 4096},
                          .train = {.precision = CM_PRECISION_AMP_BF16, .optimizer = CM_OPTIMIZER_ADAMW,
-                                   .recompute = CM_RECOMPUTE_FULL, .whole_layers = true, .fused_kernels = true,
-                                   .loss_kernel = CM_LOSS_KERNEL_FUSED, .logits = CM_LOGITS_FP32,
+                                   .recompute = CM_RECOMPUTE_FULL, .whole_layers = true, .script.fused_kernels = true,
+                                   .loss_kernel = CM_LOSS_KERNEL_FUSED, .script.logits = CM_LOGITS_FP32,
                                    .tuning = {.rank = 16, .targets = "attention", .dropout = 0.1,
                                               .quantize = CM_QUANTIZE_NF4_DQ}}};
     assert_int_equal(cm_device_load("nvidia-a100-80g", &a100, NULL), CM_OK);

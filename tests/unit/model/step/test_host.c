@@ -212,7 +212,7 @@ static void fused_norms(void **state)
         norms[i] = times(step, "forward-op:norm");
         for (int fused = 0; fused < 2; fused++) {
             for (int32_t k = 0; fused && k < step->n_nodes; k++) step->nodes[k].block = -1; /* no chain is joined */
-            step->asked.fused_kernels = fused;
+            step->asked.script.fused_kernels = fused;
             forward[i][fused] = times(step, "forward-op:elementwise");
             backward[i][fused] = times(step, "backward-op:elementwise");
         }

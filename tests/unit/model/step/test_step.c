@@ -159,7 +159,7 @@ static cm_graph *trained(bool clips, bool busy)
 {
     cm_graph        *forward, *step;
     cm_train_options train = {.precision = CM_PRECISION_BF16, .optimizer = CM_OPTIMIZER_ADAMW,
-                              .clip_gradients = clips, .busy_thread = busy};
+                              .script.clip_gradients = clips, .script.busy_thread = busy};
     assert_int_equal(cm_graph_load(GPT, NULL, &forward, NULL), CM_OK);
     assert_int_equal(cm_graph_train(forward, &train, &step, NULL), CM_OK);
     cm_graph_free(forward);
