@@ -32,7 +32,7 @@ static void rows_of_both(void **state)
     cm__ctx        *ctx = cm__ctx_new(NULL);
     cm_merge_counts counts = {0};
     json_t *into = profile_of("[" TABLE("softmax", "fp32", "2026-10", "[64,10,3e-6,1],[8,10,1e-6,1]") "]"),
-           *from = profile_of("[" TABLE("softmax", "fp32", "2026-11", "[8,10,2e-6,1],[9,10,4e-6,1]") ","
+           *from = profile_of("[" TABLE("softmax", "fp32", "2026-11", "[9,10,4e-6,1],[8,10,2e-6,1]") ","
                               TABLE("layer_norm", "bf16", "2026-11", "[1,1,1e-6,1]") "]");
     cm__tables_merge(ctx, into, from, &counts);
     assert_int_equal(counts.added, 2);
@@ -111,6 +111,21 @@ static void times_are_no_sizes(void **state)
     cm__ctx_free(ctx);
 }
 
+/* Rows of tables with more sizes are other rows, whichever side they come from: 8, 10 and a third size. */
+static void every_size_counts(void **state)
+{
+    (void)state;
+    cm__ctx        *ctx = cm__ctx_new(NULL);
+    cm_merge_counts counts = {0};
+    json_t *into = profile_of("[" TABLE("softmax", "fp32", "2026-11", "[8,10,3,1e-6,1]") "]"),
+           *from = profile_of("[" TABLE("softmax", "fp32", "2026-11", "[8,10,4,1e-6,1],[8,10,3,2e-6,2]") "]");
+    cm__tables_merge(ctx, into, from, &counts);
+    assert_true(counts.replaced == 1 && counts.added == 1);
+    json_decref(into);
+    json_decref(from);
+    cm__ctx_free(ctx);
+}
+
 static void sources_of_both(void **state)
 {
     (void)state;
@@ -181,7 +196,7 @@ static void files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_both), cmocka_unit_test(twice),
-        cmocka_unit_test(each_key_counts), cmocka_unit_test(times_are_no_sizes), cmocka_unit_test(sources_of_both),
+        cmocka_unit_test(each_key_counts), cmocka_unit_test(times_are_no_sizes), cmocka_unit_test(every_size_counts), cmocka_unit_test(sources_of_both),
         cmocka_unit_test(text_of_files), cmocka_unit_test(files)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

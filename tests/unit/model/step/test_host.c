@@ -82,6 +82,20 @@ static void compiled(void **state)
     cm_graph_free(step);
 }
 
+/* bitsandbytes updates each of the four tensors by an operator call. */
+static void optimizers_of_8_bits(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 32\nlinear 16\nrelu\nlinear 10\n", false);
+    step->optimizer = CM_OPTIMIZER_ADAMW_8BIT;
+    counted(step, "forward-op:elementwise", 2 + 4);
+    counted(step, "update-op:adamw-8bit", 0);
+    step->optimizer = CM_OPTIMIZER_ADAMW;
+    counted(step, "forward-op:elementwise", 2);
+    counted(step, "update-op:adamw", 4);
+    cm_graph_free(step);
+}
+
 static void images(void **state)
 {
     (void)state;
@@ -122,6 +136,7 @@ static void a_reference_device_fills_gaps(void **state)
     assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_EAGER, "gap") == 0);
     assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "gap") == theirs); /* taken from eager PyTorch */
     assert_true(cm__host_number(own, h200, CM_RUNTIME_MEGATRON, "step") == 2e-3);
+    assert_true(cm__host_number(own, NULL, CM_RUNTIME_TORCH_COMPILE, "step") == 0); /* compiled code has its own times */
     cm_device_free(h200);
     cm_device_free(own);
 }
@@ -245,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_layers),        cmocka_unit_test(compiled), cmocka_unit_test(images),
+        cmocka_unit_test(optimizers_of_8_bits),
         cmocka_unit_test(inference),            cmocka_unit_test(a_reference_device_fills_gaps),
         cmocka_unit_test(another_host_has_another_clock), cmocka_unit_test(a_tiny_operator_tells_the_host),
         cmocka_unit_test(fused_norms),
