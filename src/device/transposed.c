@@ -11,7 +11,7 @@
 #define LINE 128.0          /* bytes of a cache line */
 #define CACHE 40e6          /* bytes of lines that are still there when the next row reads them */
 #define LONG 512            /* elements that a thread block writes; rows of the tables ":turned" are not longer */
-#define NARROW 128          /* elements of a row of which a thread block writes several */
+#define SHORT_ROW 128          /* elements of a row of which a thread block writes several */
 #define SMALL (1 << 21)     /* elements of the blocks in the tables ":turned" */
 #define LEAST (1 << 16)     /* elements of a block from which on the matrix has a column at every batch size */
 
@@ -22,6 +22,6 @@ cm__transposed_as cm__transposed_form(const cm__transposed *t)
     if (t->alone) return block <= SMALL ? CM__TRANSPOSED_TURNED : CM__TRANSPOSED_STRIDED; /* the tables have few rows */
     if ((double)t->row * fmin(LINE, apart) > CACHE) return CM__TRANSPOSED_STRIDED;
     if (apart < LINE || block < LEAST || (t->row < LONG && block <= SMALL)) return CM__TRANSPOSED_TURNED;
-    if (t->row < NARROW) return t->copies ? CM__TRANSPOSED_STRIDED : CM__TRANSPOSED_TURNED;
+    if (t->row < SHORT_ROW) return t->copies ? CM__TRANSPOSED_STRIDED : CM__TRANSPOSED_TURNED;
     return t->blocks > 1 ? CM__TRANSPOSED_MATRIX : CM__TRANSPOSED_STRIDED;
 }

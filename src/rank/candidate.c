@@ -73,7 +73,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
         cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,
                                   .find_common = find_common, .user = &wanted, .model = r->info.model,
-                                  .lean = owner->has_lean ? &owner->lean : NULL};
+                                  .open_loss = owner->has_open_loss ? &owner->open_loss : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
     if (!d->status) d->status = cm__rank_evaluate_step(r, d, step);

@@ -9,10 +9,10 @@
 #define READ 2
 
 /* The dimensions over which a kernel iterates, the innermost first, joined where all strides allow it. */
-typedef struct walk {
+typedef struct loop_nest {
     int32_t dims, operands;
     int64_t size[CM__TRACED_RANK], result[CM__TRACED_RANK], read[READ][CM__TRACED_RANK];
-} walk;
+} loop_nest;
 
 /* The result of broadcasting; false: the shapes do not fit. */
 static bool broadcast(const cm__traced_tensor *a, const cm__traced_tensor *b, cm__traced_tensor *y)
@@ -77,9 +77,9 @@ static int64_t stride_over(const cm__traced_tensor *x, const cm__traced_tensor *
     return k < 0 || x->dims[k] == 1 ? 0 : x->strides[k];
 }
 
-static walk walk_of(const cm__traced_tensor *y, const cm__traced_tensor *const *read, int32_t operands)
+static loop_nest loop_nest_of(const cm__traced_tensor *y, const cm__traced_tensor *const *read, int32_t operands)
 {
-    walk    w = {.operands = operands};
+    loop_nest    w = {.operands = operands};
     int32_t order[CM__TRACED_RANK], n = order_of(y, order);
     for (int32_t i = 0; i < n; i++) {
         int32_t last = w.dims - 1;
@@ -102,21 +102,21 @@ static walk walk_of(const cm__traced_tensor *y, const cm__traced_tensor *const *
 
 /* ---- the form of the kernel ------------------------------------------------------------------------------------- */
 
-static bool is_broadcast(const walk *w, int32_t k)
+static bool is_broadcast(const loop_nest *w, int32_t k)
 {
     for (int32_t i = 0; i < w->dims; i++)
         if (w->read[k][i] == 0) return true;
     return false;
 }
 
-static bool same_strides(const walk *w, int32_t k)
+static bool same_strides(const loop_nest *w, int32_t k)
 {
     for (int32_t i = 0; i < w->dims; i++)
         if (w->read[k][i] != w->result[i]) return false;
     return true;
 }
 
-static int32_t apart_in_rows(const walk *w)
+static int32_t apart_in_rows(const loop_nest *w)
 {
     int32_t found = -1;
     for (int32_t k = 0; k < w->operands; k++) {
@@ -128,7 +128,7 @@ static int32_t apart_in_rows(const walk *w)
 }
 
 /* Whether an operand consists of transposed blocks. */
-static bool is_transposed(const walk *w, const char *function, const char *dtype, cm__transposed *t)
+static bool is_transposed(const loop_nest *w, const char *function, const char *dtype, cm__transposed *t)
 {
     int32_t k = apart_in_rows(w);
     bool    copies = strcmp(function, "copy") == 0;
@@ -140,7 +140,7 @@ static bool is_transposed(const walk *w, const char *function, const char *dtype
 }
 
 /* t: NULL if no operand is transposed. */
-static const char *form_of(const walk *w, const cm__transposed *t)
+static const char *form_of(const loop_nest *w, const cm__transposed *t)
 {
     if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? ":turned" : ":strided";
     bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
@@ -156,7 +156,7 @@ static const char *form_of(const walk *w, const cm__transposed *t)
     return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
 }
 
-static void call(cm__traced_op *a, const char *function, const char *dtype, const walk *w)
+static void call(cm__traced_op *a, const char *function, const char *dtype, const loop_nest *w)
 {
     char              variant[CM__CALL_TEXT];
     cm__transposed    t;
@@ -219,7 +219,7 @@ void cm__traced_map(cm__traced_op *a)
     const char *wide = width_of(x->type) >= width_of(other->type) ? x->type : other->type;
     type_text(dtype, sizeof dtype, x->type, other->type, in_place(a) ? x->type : wide);
     const cm__traced_tensor *read[] = {x, other};
-    walk                   w = walk_of(&y, read, two && !number ? 2 : 1);
+    loop_nest                   w = loop_nest_of(&y, read, two && !number ? 2 : 1);
     call(a, function_of(a, number), dtype, &w);
 }
 
@@ -232,7 +232,7 @@ void cm__traced_copy(cm__traced_op *a)
     cm__traced_tensor        to = *y;
     const cm__traced_tensor *read[] = {x};
     type_text(dtype, sizeof dtype, x->type, x->type, y->type);
-    walk w = walk_of(&to, read, 1);
+    loop_nest w = loop_nest_of(&to, read, 1);
     call(a, "copy", dtype, &w);
 }
 

@@ -97,33 +97,33 @@ static void emit(cm__dispatch *d, int32_t node, const cm_tensor *y, const plain_
     cm__dispatch_add(d, node, &c);
 }
 
-#define NARROW CM__ALL(CM_BF16)
+#define HALF CM__ALL(CM_BF16)
 #define FULL CM__ALL(CM_FP32)
-#define TO_NARROW CM__TYPES(CM_FP32, CM_FP32, CM_BF16)
+#define TO_HALF CM__TYPES(CM_FP32, CM_FP32, CM_BF16)
 #define TO_FULL CM__TYPES(CM_BF16, CM_BF16, CM_FP32)
 #define MIXED CM__TYPES(CM_BF16, CM_FP32, CM_FP32)
 /* t + b * p, concatenated. Backward: g * p and its sum over an expert's rows, g * b and its sum over each row, and the
    concatenation of t's gradients. [1]: p and what it is a factor of in fp32, with casts before and after. */
 static const plain_kernel forward_bias[2][5] = {
-    {{CM__V(MUL, COL), NARROW, ROWS}, {CM__V_ADD, NARROW, RUN}, {CM__V_CAT, NARROW, RUN}},
-    {{CM__V(MUL, COL), MIXED, ROWS}, {CM__V_ADD, MIXED, RUN}, {CM__V_CAT, FULL, RUN}, {CM__V_COPY, TO_NARROW, RUN}},
+    {{CM__V(MUL, COL), HALF, ROWS}, {CM__V_ADD, HALF, RUN}, {CM__V_CAT, HALF, RUN}},
+    {{CM__V(MUL, COL), MIXED, ROWS}, {CM__V_ADD, MIXED, RUN}, {CM__V_CAT, FULL, RUN}, {CM__V_COPY, TO_HALF, RUN}},
 };
 static const plain_kernel backward_bias[2][8] = {
-    {{CM__V(MUL, COL), NARROW, ROWS}, {CM__V_SUM, NARROW, SUM_DOWN}, {CM__V(MUL, ROW), NARROW, ROWS},
-     {CM__V_SUM, NARROW, SUM_ALONG},
-     {CM__V_CAT, NARROW, RUN}},
-    {{CM__V_COPY, TO_FULL, RUN}, {CM__V_COPY, TO_NARROW, RUN}, {CM__V(MUL, COL), FULL, ROWS},
+    {{CM__V(MUL, COL), HALF, ROWS}, {CM__V_SUM, HALF, SUM_DOWN}, {CM__V(MUL, ROW), HALF, ROWS},
+     {CM__V_SUM, HALF, SUM_ALONG},
+     {CM__V_CAT, HALF, RUN}},
+    {{CM__V_COPY, TO_FULL, RUN}, {CM__V_COPY, TO_HALF, RUN}, {CM__V(MUL, COL), FULL, ROWS},
      {CM__V_SUM, FULL, SUM_DOWN},
-     {CM__V(MUL, ROW), MIXED, ROWS}, {CM__V_SUM, FULL, SUM_ALONG}, {CM__V_CAT, NARROW, RUN}},
+     {CM__V(MUL, ROW), MIXED, ROWS}, {CM__V_SUM, FULL, SUM_ALONG}, {CM__V_CAT, HALF, RUN}},
 };
 /* A clamp reads half of each row, and half of a concatenation follows. The gradient compares that half with one limit
    or two. The tables have no comparisons of parts of rows; like a clamp of them, they find each element's place. */
-static const plain_kernel forward_clamp[] = {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_CAT, NARROW, ROWS}, {CM__V_NONE}};
+static const plain_kernel forward_clamp[] = {{CM__V(CLIP, PART), HALF, ROWS}, {CM__V_CAT, HALF, ROWS}, {CM__V_NONE}};
 static const plain_kernel backward_clamp[2][6] = {
-    {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_WHERE, FULL, RUN}, {CM__V_CAT, NARROW, ROWS}},
-    {{CM__V(CLIP, PART), NARROW, ROWS}, {CM__V(CLIP, PART), NARROW, ROWS}, {CM__V_AND, CM__ALL(CM_BOOL), RUN},
+    {{CM__V(CLIP, PART), HALF, ROWS}, {CM__V_WHERE, FULL, RUN}, {CM__V_CAT, HALF, ROWS}},
+    {{CM__V(CLIP, PART), HALF, ROWS}, {CM__V(CLIP, PART), HALF, ROWS}, {CM__V_AND, CM__ALL(CM_BOOL), RUN},
      {CM__V_WHERE, FULL, RUN},
-     {CM__V_CAT, NARROW, ROWS}},
+     {CM__V_CAT, HALF, ROWS}},
 };
 
 static const plain_kernel *kernels_of(const cm__dispatch *d, const cm_node *forward, bool back)

@@ -166,7 +166,7 @@ static int32_t indices_of(const cm_node *forward, const cm_tensor *table)
     return count;
 }
 
-#define NARROW 32 /* numbers of a row up to which index_put_ has other kernels */
+#define SHORT_ROW 32 /* numbers of a row up to which index_put_ has other kernels */
 
 /* The gradient of rows along a later dimension: the kernel that adds rows has blocks for each of the tables before that
    dimension (nElemBefore in ATen/native/cuda/Indexing.cu), so that they count as rows of one table. False: columns. */
@@ -176,7 +176,7 @@ static bool rows_of_tables(cm__dispatch *d, int32_t node, const cm_node *forward
     int32_t          after = table->rank - axis - 1;
     int64_t          width = after > 0;
     for (int32_t i = 0; i < after; i++) width *= cm__strides_size(table->dims[axis + 1 + i]);
-    if (!axis || pass != CM__PASS_BACKWARD || width <= NARROW) return false;
+    if (!axis || pass != CM__PASS_BACKWARD || width <= SHORT_ROW) return false;
     cm_poly tables = cm__poly_product(table->dims, axis);
     look_up_sizes(d, node, pass, CM__V_INDEX, table->dtype, cm__poly_mul(tables, cm_tensor_elements(index)),
                   cm__poly_mul(tables, rows_hit(d->g, forward->inputs[1], pass, table->dims[axis])),

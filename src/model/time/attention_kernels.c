@@ -5,7 +5,7 @@
 #include <string.h>
 #include "model/time/factors.h"
 
-#define NARROW 64 /* width of a head up to which kernels of 2023 have their first factor */
+#define NARROW_HEAD 64 /* width of a head up to which kernels of 2023 have their first factor */
 
 /* PyTorch chooses cuDNN's kernel on these, and FlashAttention 2 on older ones. */
 static bool takes_cudnn(const cm_device *device)
@@ -46,6 +46,6 @@ bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call
     if (!rule) return false;
     *usual = *call;
     usual->variant = cm__variant_in(call->variant, CM__FORM_NONE);
-    *factor = rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW, takes_cudnn(device));
+    *factor = rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW_HEAD, takes_cudnn(device));
     return true;
 }

@@ -15,7 +15,7 @@ static bool last(const cm__call *c) { return c->variant == CM__V_NHWC; }
 #define THIN 300.0       /* FLOP per byte; kernels of fewer wait for memory on every GPU */
 #define ALIGNED 8        /* channels of 16 bits that one load of a matrix unit's kernel reads */
 #define IMAGE_CHANNELS 4 /* libraries pad images of so few channels */
-#define NARROW 16        /* channels per group */
+#define FEW_CHANNELS 16        /* channels per group */
 #define BLOCK 128        /* channels of a block of depthwise kernels */
 #define FEW_GROUPS 8
 #define FULL_GROUP 32    /* channels of a group that need no others beside them */
@@ -28,7 +28,7 @@ static cm__correction of_groups_last(int64_t width, int64_t groups, bool forward
     bool own = width == 4 || width == 8 || width == 16 || width == 32 || width == 64;
     bool many = groups > FEW_GROUPS || (groups == FEW_GROUPS && width >= FULL_GROUP);
     if (!forward && !(own && many)) return CM__CORRECT_GROUPED_SLOW_NHWC;
-    return width <= NARROW ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
+    return width <= FEW_CHANNELS ? CM__CORRECT_GROUPED_NHWC : CM__CORRECT_WIDE_NHWC;
 }
 
 /* Backward, kernels of channels that are no multiple of 8 are slow. Forward they are not. */
@@ -46,7 +46,7 @@ static cm__correction of_conv(const cm__call *c, int64_t in, int64_t out, int64_
     if (groups == in && !last(c)) return CM__CORRECT_DEPTHWISE_NCHW;
     if (groups == in) return forward ? CM__CORRECT_DEPTHWISE_NHWC : CM__CORRECT_DEPTHWISE_BACK_NHWC;
     if (last(c)) return of_groups_last(in / groups, groups, forward);
-    return in / groups <= NARROW ? CM__CORRECT_GROUPED_NCHW : CM__CORRECT_WIDE_NCHW;
+    return in / groups <= FEW_CHANNELS ? CM__CORRECT_GROUPED_NCHW : CM__CORRECT_WIDE_NCHW;
 }
 
 static bool strided(const cm__call *c)

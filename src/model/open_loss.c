@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lean.c - whether a step that does not fit with the usual loss fits with one that stores less. */
-#include "model/lean.h"
+/* open_loss.c - whether a step that does not fit with the usual loss fits with one that stores less. */
+#include "model/open_loss.h"
 #include "graph/runtimes.h"
 
 #include "model/chance.h"
@@ -35,17 +35,17 @@ static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *u
 
 /* ---- the step with such a loss ---------------------------------------------------------------------------------- */
 
-bool cm__lean_graph_init(cm__lean_graph *lean)
+bool cm__open_loss_graph_init(cm__open_loss_graph *open_loss)
 {
-    *lean = (cm__lean_graph){.graph = NULL};
-    return pthread_mutex_init(&lean->lock, NULL) == 0;
+    *open_loss = (cm__open_loss_graph){.graph = NULL};
+    return pthread_mutex_init(&open_loss->lock, NULL) == 0;
 }
 
-void cm__lean_graph_free(cm__lean_graph *lean)
+void cm__open_loss_graph_free(cm__open_loss_graph *open_loss)
 {
-    cm_footprint_free(lean->like);
-    cm_graph_free(lean->graph);
-    pthread_mutex_destroy(&lean->lock);
+    cm_footprint_free(open_loss->like);
+    cm_graph_free(open_loss->graph);
+    pthread_mutex_destroy(&open_loss->lock);
 }
 
 static cm_status make_graph(const cm_graph *forward, const cm_footprint *f, const cm_step_options *o, cm_graph **graph,
@@ -58,48 +58,48 @@ static cm_status make_graph(const cm_graph *forward, const cm_footprint *f, cons
 }
 
 /* Makes what is still missing of the shared graph; the next device tries again what failed. */
-static cm_status make_shared(cm__lean_graph *lean, const cm_graph *forward, const cm_footprint *f,
+static cm_status make_shared(cm__open_loss_graph *open_loss, const cm_graph *forward, const cm_footprint *f,
                              const cm_step_options *o, cm_diag *diag)
 {
-    pthread_mutex_lock(&lean->lock);
-    cm_status status = lean->graph ? CM_OK : make_graph(forward, f, o, &lean->graph, diag);
-    if (!status && !lean->like) {
-        status = cm_footprint_new(lean->graph, f->device, &f->options, &lean->like, diag);
-        if (!status) cm__footprint_share_simulations(lean->like, NULL);
+    pthread_mutex_lock(&open_loss->lock);
+    cm_status status = open_loss->graph ? CM_OK : make_graph(forward, f, o, &open_loss->graph, diag);
+    if (!status && !open_loss->like) {
+        status = cm_footprint_new(open_loss->graph, f->device, &f->options, &open_loss->like, diag);
+        if (!status) cm__footprint_share_simulations(open_loss->like, NULL);
     }
-    pthread_mutex_unlock(&lean->lock);
+    pthread_mutex_unlock(&open_loss->lock);
     return status;
 }
 
-static cm_status build(cm__lean *lean, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
+static cm_status build(cm__open_loss *open_loss, const cm_graph *forward, const cm_footprint *f, const cm_step_options *o,
                        cm_diag *diag)
 {
-    cm__lean_graph *shared = lean->shared;
+    cm__open_loss_graph *shared = open_loss->shared;
     cm_status       status = shared        ? make_shared(shared, forward, f, o, diag)
-                             : lean->graph ? CM_OK
-                                           : make_graph(forward, f, o, &lean->graph, diag);
+                             : open_loss->graph ? CM_OK
+                                           : make_graph(forward, f, o, &open_loss->graph, diag);
     if (status) return status;
-    const cm_graph *graph = shared ? shared->graph : lean->graph;
-    return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &f->options, &lean->footprint, diag);
+    const cm_graph *graph = shared ? shared->graph : open_loss->graph;
+    return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &f->options, &open_loss->footprint, diag);
 }
 
 /* ---- the question ----------------------------------------------------------------------------------------------- */
 
-static const char *loss_name(const cm_graph *lean)
+static const char *loss_name(const cm_graph *open_loss)
 {
-    return lean->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED ? "chunked loss" : "fused loss";
+    return open_loss->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED ? "chunked loss" : "fused loss";
 }
 
-cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footprint *footprint,
+cm_status cm__open_loss_use(cm__open_loss *open_loss, const cm_graph *forward, const cm_footprint *footprint,
                        const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     cm_memory_use least;
     if (!forward || !leaves_loss_open(footprint->step, options)) return CM_OK;
     if (!may_help(footprint->step, batch, use)) return CM_OK;
-    cm_status status = lean->footprint ? CM_OK : build(lean, forward, footprint, options, diag);
-    if (!status) status = cm_footprint_simulate(lean->footprint, batch, &least, diag);
+    cm_status status = open_loss->footprint ? CM_OK : build(open_loss, forward, footprint, options, diag);
+    if (!status) status = cm_footprint_simulate(open_loss->footprint, batch, &least, diag);
     if (status) return status;
-    const cm_graph *with = lean->shared ? lean->shared->graph : lean->graph;
+    const cm_graph *with = open_loss->shared ? open_loss->shared->graph : open_loss->graph;
     cm__add_alternative(use, CM_OPEN_LOSS, "plain loss", loss_name(with), &least);
     if (use->fits || !least.fits) return CM_OK;
     use->fits = true;
@@ -108,8 +108,8 @@ cm_status cm__lean_use(cm__lean *lean, const cm_graph *forward, const cm_footpri
     return CM_OK;
 }
 
-void cm__lean_free(cm__lean *lean)
+void cm__open_loss_free(cm__open_loss *open_loss)
 {
-    cm_footprint_free(lean->footprint);
-    cm_graph_free(lean->graph);
+    cm_footprint_free(open_loss->footprint);
+    cm_graph_free(open_loss->graph);
 }
