@@ -367,7 +367,7 @@ cm_optimizer     cm_graph_optimizer(const cm_graph *graph);   /* of a step; of a
 cm_precision     cm_graph_precision(const cm_graph *graph);
 /* The type in which a step stores the weights that it trains, if it computes in another one; CM_DTYPES: in the same. */
 cm_dtype         cm_graph_storage(const cm_graph *step);
-/* The precision that a captured PyTorch step was recorded in; CM_PRECISION_DEFAULT: the model does not set one. */
+/* The precision that a captured step was recorded in; CM_PRECISION_DEFAULT: the model does not set one. */
 cm_precision     cm_model_precision(const char *spec);
 cm_loss          cm_graph_loss(const cm_graph *graph);
 int64_t          cm_graph_seq(const cm_graph *graph);         /* tokens per sample; 0: the inputs are not tokens */
@@ -457,6 +457,7 @@ typedef enum cm_runtime {
     CM_RUNTIME_DEFAULT, /* torch-eager on devices that PyTorch drives kernel by kernel, native on others */
     CM_RUNTIME_TORCH_EAGER, CM_RUNTIME_TORCH_COMPILE, CM_RUNTIME_MEGATRON, CM_RUNTIME_NATIVE,
     CM_RUNTIME_TUNED, /* what vendors submit to MLPerf: fused norms and updates, CUDA graphs, tuned convolutions */
+    CM_RUNTIME_XLA,   /* programs that XLA compiles whole, such as those of JAX */
     /* modes of the first two: the step replayed from CUDA graphs, and with kernels chosen by trying them */
     CM_RUNTIME_EAGER_GRAPHS, CM_RUNTIME_COMPILE_GRAPHS, CM_RUNTIME_COMPILE_TUNED,
     CM_RUNTIMES,
@@ -479,6 +480,8 @@ cm_status   cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *dia
 cm_runtime  cm_runtime_base(cm_runtime runtime);
 /* The mode of a runtime that replays CUDA graphs. CM_ERR_UNSUPPORTED: the runtime has no such mode. */
 cm_status   cm_runtime_with_graphs(cm_runtime *runtime, cm_diag *diag);
+/* CM_RUNTIME_XLA of a captured JAX step; CM_RUNTIME_DEFAULT: the model does not set one. */
+cm_runtime  cm_model_runtime(const char *spec);
 
 /* ---- objectives -------------------------------------------------------------------------------------------------- */
 

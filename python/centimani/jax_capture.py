@@ -18,6 +18,8 @@ from jax.tree_util import tree_flatten_with_path, tree_map  # noqa: E402
 
 STATES = ("sgd", "momentum", "adam")  # by the numbers that the optimizer keeps for each parameter
 HALF = ("bf16", "fp16")
+# The batch sizes that are traced, in given ones: no other dimension of a step is likely to be a multiple of these primes.
+TIMES = (101, 103, 211)
 
 
 # ---- arguments ---------------------------------------------------------------------------------------------------
@@ -217,8 +219,7 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
     precision: the default precision of predictions; the step's own types otherwise.
     """
     arguments = Arguments(args, batch_argnums)
-    first = max(arguments.batch, 2)
-    points = [(first, None), (first + 1, None), (2 * first + 3, None)]
+    points: List[Any] = [(n * arguments.batch, None) for n in TIMES]
     runs, steps, losses = [], [], []
     with Progress(f"capture of {name or getattr(train_step, '__name__', 'a JAX step')}") as progress:
         for batch, _ in points:
@@ -233,6 +234,7 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
     loss = steps[0].at(losses[0])
     trace = combine(steps, points, name or getattr(train_step, "__name__", "step"), parameters, loss, [loss], "fake",
                     {"jax": jax.__version__})
+    trace.content["batch"] = arguments.batch
     trace.content["product_flop"] = Solver(points).number([_flop(run) for run in runs])
     if low is None:
         trace.content["precision"] = trace.content["types"] = types

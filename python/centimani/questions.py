@@ -32,7 +32,7 @@ Precision = Literal["fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8
 Quantize = Literal["nf4", "nf4-dq", "int8", "gptq4", "fp8"]
 Recompute = Union[Literal["none", "selective", "full"], str]
 RecomputeOrAuto = Union[Literal["none", "selective", "full"], str]
-Runtime = Union[Literal["torch-eager", "torch-compile", "megatron", "native", "tuned", "usual"], str]
+Runtime = Union[Literal["torch-eager", "torch-compile", "megatron", "native", "tuned", "xla", "usual"], str]
 Schedule = Literal["1f1b", "gpipe"]
 Scheduler = Literal["pbs", "slurm"]
 
@@ -286,7 +286,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     mode: training (default) or inference: forward pass only, no loss
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
-    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
         stored keys and values
@@ -321,7 +321,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     mode: training (default) or inference: forward pass only, no loss
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
-    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     generate: with loop: tokens of each answer
     prompt: with generate or loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
@@ -347,7 +347,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     mode: training (default) or inference: forward pass only, no loss
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
-    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     generate: with loop: tokens of each answer
     prompt: with generate or loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
@@ -374,7 +374,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, precision: Op
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
     any: consider every whole number
-    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     objective: throughput (default: the smallest batch size within 2 % of the highest), memory (equation (5)) or knee
         (the smallest with half of the highest throughput)
     plan: a centimani.Plan; its fields may also be given as keywords
@@ -413,7 +413,7 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     recompute: activations to recompute in backward: none (default), selective, full, full:N (of N layers), or auto:
         full where memory limits the batch and it is faster
     devices: only these devices: ids or files of profiles (default: all)
-    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     vendor: only devices of this vendor
     where: only devices that meet all conditions: price<3, memory>80GB, class=gpu, mfu>30%, hours<24 ...
@@ -475,7 +475,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     mode: training (default) or inference: forward pass only, no loss
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
-    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     n: numbers of devices; efficiency is relative to the first one
     plan: a centimani.Plan; its fields may also be given as keywords
     tuning: a centimani.Tuning; its fields may also be given as keywords
@@ -498,7 +498,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, precision: Opt
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
     mode: training (default) or inference: forward pass only, no loss
-    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned or usual
+    runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     n: number of devices; data parallel unless tp, pp or cp is given
     mixed_precision: with zero 2 or 3, whose shards of fp32 weights are cast before they are gathered: autocast
         (default), or fsdp: MixedPrecision(param_dtype) of FSDP alone, all operators in 16 bits
@@ -534,7 +534,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     versus: compare with another device
-    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     plan: a centimani.Plan; its fields may also be given as keywords
     tuning: a centimani.Tuning; its fields may also be given as keywords
@@ -558,7 +558,7 @@ def timeline(model: Model, device: str, *, batch: Optional[Union[int, str]] = No
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     versus: compare with another device
-    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned or usual
+    runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     plan: a centimani.Plan; its fields may also be given as keywords
     tuning: a centimani.Tuning; its fields may also be given as keywords

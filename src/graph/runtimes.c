@@ -39,7 +39,7 @@ cm_status cm_runtime_parse(const char *name, cm_runtime *runtime, cm_diag *diag)
     }
     const char *near = cm__nearest(name, names, NAMES);
     return cm__diag_set(diag, CM_ERR_UNKNOWN, "unknown runtime '%s'%s%s%s; known: torch-eager[:cuda-graphs], "
-                        "torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, usual", name,
+                        "torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla, usual", name,
                         near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 

@@ -32,6 +32,11 @@ static inline bool cm__is_eager(cm_runtime r)
 }
 /* PyTorch's compiler generates kernels. */
 static inline bool cm__compiles(cm_runtime r) { return cm__runtime_of(r)->compiler == CM__COMPILER_INDUCTOR; }
+/* The host launches a compiled step as a whole: a mode with CUDA graphs, or a compiler that always replays them. */
+static inline bool cm__replays(cm_runtime asked)
+{
+    return cm_runtime_base(asked) != asked || (cm__compiles(asked) && cm__runtime_of(asked)->graphs == asked);
+}
 /* Libraries tuned by a vendor, with chains of elementwise operators as one kernel each. */
 static inline bool cm__is_tuned(cm_runtime r) { return cm__runtime_of(r)->compiler == CM__COMPILER_CHAINS; }
 static inline bool cm__exchanges_by_torch(cm_runtime r)

@@ -166,22 +166,25 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
     return g;
 }
 
-/* The precision stays undecided if the file cannot be read; loading the file reports the error. */
-cm_precision cm_model_precision(const char *spec)
+/* Nothing is decided if the file cannot be read; loading the file reports the error. */
+static cm__trace_origin origin_of(const char *spec)
 {
-    cm__ctx     *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
-    cm_precision precision;
-    if (!ctx) return CM_PRECISION_DEFAULT;
+    cm__ctx   *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
+    cm__trace_origin open = {CM_PRECISION_DEFAULT, CM_RUNTIME_DEFAULT}, origin;
+    if (!ctx) return open;
     if (setjmp(ctx->trap)) {
         cm__ctx_abandon(ctx);
-        return CM_PRECISION_DEFAULT;
+        return open;
     }
     cm__mapping *m = cm__file_map(ctx, spec, TRACE_MAX, "too large for a trace");
-    precision = cm__import_trace_precision(ctx, (const char *)m->bytes, m->size);
+    origin = cm__import_trace_origin(ctx, (const char *)m->bytes, m->size);
     cm__file_unmap(m);
     cm__ctx_free(ctx);
-    return precision;
+    return origin;
 }
+
+cm_precision cm_model_precision(const char *spec) { return origin_of(spec).precision; }
+cm_runtime   cm_model_runtime(const char *spec) { return origin_of(spec).runtime; }
 
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag)
 {

@@ -26,6 +26,9 @@ typedef struct cm__shared_step {
 cm_status cm__step_new_in(const cm__shared_step *shared, const cm_device *device, const cm_step_options *options,
                           cm_step **step, cm_diag *diag);
 
+/* Fills in what a model's own runtime (cm_model_runtime()) decides, before cm_step_settle(). */
+void cm__settle_runtime(cm_runtime own, const cm_device *device, cm_step_options *o);
+
 /* True: the device divides a batch by its own rules, so that the memory of one chip does not depend on a plan. */
 bool cm__divides_batches(const cm_device *device, cm_runtime runtime);
 

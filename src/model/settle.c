@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "device/number.h"
 #include "graph/runtimes.h"
+#include "model/question.h"
 
 static const cm_precision without_autocast[CM_PRECISIONS] = {[CM_PRECISION_AMP_BF16] = CM_PRECISION_BF16,
                                                              [CM_PRECISION_AMP_FP16] = CM_PRECISION_FP16};
@@ -120,10 +121,19 @@ static bool runs_as_written(const cm_device *device, cm_runtime runtime)
     return cm__is_vendors(runtime) && cm__value_or(device->execution.stored_scores, 0) > 0;
 }
 
+/* Under XLA fp32 numbers are multiplied in TF32. */
+void cm__settle_runtime(cm_runtime own, const cm_device *device, cm_step_options *o)
+{
+    if (!o->runtime && cm_device_supports_runtime(device, own)) o->runtime = own;
+    if (own == CM_RUNTIME_XLA && !o->train.precision && cm_device_supports(device, CM_PRECISION_TF32))
+        o->train.precision = CM_PRECISION_TF32;
+}
+
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
     if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
+    if (model) cm__settle_runtime(cm_model_runtime(model), device, o);
     if (o->runtime == CM_RUNTIME_USUAL) o->runtime = cm__runtime_on(device, o->runtime);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;

@@ -55,6 +55,7 @@ static void run(cm_ranking *r)
     cm__parallel(o->threads, r->n_devices, cm__rank_load_device, r);
     cm__rank_take_part(r);
     if (!r->options.train.precision) r->options.train.precision = cm_model_precision(r->info.model);
+    r->own = cm_model_runtime(r->info.model);
     cm__rank_find_steps(r);
     cm__defer(r->ctx, cm__rank_free_steps, r);
     cm__parallel(o->threads, r->n_steps, cm__rank_load_graph, r);

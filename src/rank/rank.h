@@ -54,6 +54,7 @@ struct cm_ranking {
     cm__ctx         *ctx;
     cm_rank_options  options;
     cm_ranking_info  info;
+    cm_runtime       own; /* of the model: cm_model_runtime() */
     cm__conditions   where;
     cm__rank_device *devices;
     cm__peers        peers; /* the built-in devices among them */

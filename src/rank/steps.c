@@ -17,6 +17,7 @@ static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
     const cm_rank_options *o = &r->options;
     cm_step_options        settled = {.load = o->load, .train = o->train, .runtime = o->runtime, .layout = o->layout,
                                       .loading = o->loading};
+    cm__settle_runtime(r->own, d->device, &settled);
     d->status = cm_step_settle(NULL, d->device, &settled, &d->diag);
     if (d->status) return NULL;
     double         library = cm__library_bytes(d->device, settled.runtime);

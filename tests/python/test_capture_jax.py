@@ -38,7 +38,7 @@ SECOND = 4 * 4 * 32 * (16 * 9 + 32 * 9 + 16)
 RESNET = (3 * 16 * 49 + 2 * 16 * 16 * 9 + 16 * 32 * 9 + 32 * 32 * 9 + 16 * 32 + 2 * (3 * 16 + 3 * 32) + 330,
           2 * (STEM + BLOCK + SECOND + 320))
 KNOWN = {"gpt": GPT, "lstm": LSTM, "resnet": RESNET}
-DEVICES = ("nvidia-h200", "google-tpu-v5e")  # a TPU multiplies fp32 numbers in bf16
+DEVICES = ("nvidia-h200", "google-tpu-v5e")
 
 
 def ask(command, name, *options):
@@ -84,13 +84,21 @@ class Stored(unittest.TestCase):
 
     def test_types(self):
         self.assertEqual(ask("graph", "gpt")["precision"], "amp-bf16")
-        self.assertEqual(ask("graph", "resnet")["precision"], "fp32")
+        self.assertEqual(ask("graph", "resnet", "--precision", "fp32")["precision"], "fp32")
+
+    def test_runtime(self):
+        """XLA on a GPU, in every command; fp32 numbers are multiplied in TF32 there and in bf16 on a TPU."""
+        h200, tpu = (ask("predict", "resnet", "--device", d, "--batch", "8") for d in DEVICES)
+        self.assertEqual((h200["runtime"], h200["precision"]), ("xla", "tf32"))
+        self.assertEqual((tpu["runtime"], tpu["precision"]), ("native", "amp-bf16"))
+        ranked = ask("rank", "resnet", "--devices", ",".join(DEVICES), "--batch", "8")["ranking"]
+        rows = {d["device"]: d for d in ranked}
+        self.assertEqual([rows[d]["runtime"] for d in DEVICES], ["xla", "native"])
 
     def test_predictions(self):
         for name in SIZES:
             for device in DEVICES:
-                small, large = (ask("predict", name, "--device", device, "--precision", "amp-bf16", "--batch", b)
-                                for b in ("8", "4096"))
+                small, large = (ask("predict", name, "--device", device, "--batch", b) for b in ("8", "4096"))
                 self.assertGreater(large["device_time_s"], small["device_time_s"], (name, device))
                 self.assertGreater(large["peak_bytes"], small["peak_bytes"], (name, device))
 

@@ -362,9 +362,14 @@ static void warn(cm__trace *t, const cm_load_options *o, int32_t lost)
                  (long long)o->seq);
 }
 
-cm_precision cm__import_trace_precision(cm__ctx *ctx, const char *text, size_t size)
+/* XLA multiplies fp32 numbers in the type that is fast on a device, so fp32 of a JAX step decides no precision. */
+cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t size)
 {
-    return cm__trace_precision(cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES));
+    const json_t    *root = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
+    bool             jax = json_object_get(root, "jax"), asked = json_object_get(root, "wanted_precision");
+    cm__trace_origin o = {cm__trace_precision(root), jax ? CM_RUNTIME_XLA : CM_RUNTIME_DEFAULT};
+    if (jax && !asked && o.precision == CM_PRECISION_FP32) o.precision = CM_PRECISION_DEFAULT;
+    return o;
 }
 
 cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)

@@ -119,7 +119,7 @@ static double host_time_of(cm__ctx *ctx, const cm_graph *graph, const cm_device 
                            cm_runtime asked, const cm__dispatch *calls, const cm__common *common)
 {
     cm_runtime runtime = cm_runtime_base(asked);
-    if (runtime != asked) return cm__host_time_graphs(ctx, device, reference, graph, runtime);
+    if (cm__replays(asked)) return cm__host_time_graphs(ctx, device, reference, graph, runtime);
     if (cm__compiles(runtime))
         return cm__host_time_compiled(ctx, device, reference, graph, calls->generated);
     return cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
@@ -157,7 +157,7 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
                                   const cm_predict_options *o, const cm__common *common)
 {
     cm_runtime       runtime = cm_runtime_base(o->runtime);
-    bool             graphs = runtime != o->runtime;
+    bool             graphs = cm__replays(o->runtime);
     const cm_device *reference = shared_reference(ctx, device, common);
     cm__limits       limits = cm__limits_of(device);
     bool             math = cm__attention_math(graph, device, runtime), same = common && common->calls->math == math;

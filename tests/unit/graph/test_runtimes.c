@@ -54,6 +54,16 @@ static void graphs_are_a_mode(void **state)
     assert_int_equal(megatron, CM_RUNTIME_MEGATRON);
 }
 
+static void xla_always_launches_whole_steps(void **state)
+{
+    (void)state;
+    assert_true(cm__replays(CM_RUNTIME_XLA));
+    assert_true(cm__replays(CM_RUNTIME_COMPILE_GRAPHS));
+    assert_true(cm__replays(CM_RUNTIME_EAGER_GRAPHS));
+    assert_false(cm__replays(CM_RUNTIME_TORCH_COMPILE));
+    assert_false(cm__replays(CM_RUNTIME_TORCH_EAGER));
+}
+
 static void megatron_core_is_a_release(void **state)
 {
     (void)state;
@@ -67,6 +77,7 @@ static void pytorch_includes_its_modes_and_vendors_stacks(void **state)
 {
     static const bool pytorch[] = {
         [CM_RUNTIME_TORCH_EAGER] = true,  [CM_RUNTIME_TORCH_COMPILE] = true,  [CM_RUNTIME_TUNED] = true,
+        [CM_RUNTIME_XLA] = true, /* calls the same libraries */
         [CM_RUNTIME_EAGER_GRAPHS] = true, [CM_RUNTIME_COMPILE_GRAPHS] = true, [CM_RUNTIME_COMPILE_TUNED] = true};
     (void)state;
     for (int r = 0; r < CM_RUNTIMES; r++) assert_int_equal(cm__is_pytorch((cm_runtime)r), pytorch[r]);
@@ -75,7 +86,9 @@ static void pytorch_includes_its_modes_and_vendors_stacks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(names_are_parsed), cmocka_unit_test(a_mode_has_a_base),
-                                       cmocka_unit_test(graphs_are_a_mode), cmocka_unit_test(megatron_core_is_a_release),
+                                       cmocka_unit_test(graphs_are_a_mode),
+                                       cmocka_unit_test(xla_always_launches_whole_steps),
+                                       cmocka_unit_test(megatron_core_is_a_release),
                                        cmocka_unit_test(pytorch_includes_its_modes_and_vendors_stacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
