@@ -198,7 +198,6 @@ TEST(the_releases)
 {
     written();
     assert_null(at("sources.bench.software"));
-    json_decref(tree);
     b->machine.software = "driver 580.159.04 (CUDA 13.0), NVRTC 13.0, cuBLASLt 13.1.0, cuDNN 9.19.0";
     written();
     text_is("sources.bench.software.cudnn", "9.19");
