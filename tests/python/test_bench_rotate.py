@@ -179,11 +179,10 @@ def warm_operands_stay(folder):
     case = cases.Case("gemm", "forward", "nt", "fp32", (1, 8, 100, 100))
     assert isinstance(prepared(case).run, rotate.Turns) and not isinstance(prepared(case, cold=False).run, rotate.Turns)
     path = case_file(folder, [{**ADD, "rows": [[16, 16]]}])
-    for name, words, title in (("cold", (), "; operands as cold as a training step finds them;"),
-                               ("warm", ("--warm",), "; operands warm;")):
+    for name, words, state in (("cold", (), "operands as cold as a training step finds them"), ("warm", ("--warm",), "operands warm")):
         out = pathlib.Path(folder, f"{name}.json")
         done = bench("--cases", path, "-o", out, *words)
-        assert done.returncode == 0 and title in json.loads(out.read_text())["sources"]["bench"]["title"], done
+        assert done.returncode == 0 and state in json.loads(out.read_text())["sources"]["bench"]["conditions"], done
     kept = out.read_text()
     refused = bench("--cases", path, "-o", out, "--resume")
     assert refused.returncode == 2 and "with --warm" in refused.stderr and out.read_text() == kept, refused
