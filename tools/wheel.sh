@@ -1,6 +1,6 @@
 #!/bin/sh
 # wheel.sh - fetch | quick OUT | OUT: build wheels for x86-64 and aarch64 in OUT, and test both; one runs under an emulator.
-# "fetch" only downloads what both others need. "quick" compiles without optimization and leaves out the oldest Python.
+# "fetch" only downloads what both others need. "quick" compiles without optimization, and for the other architecture alone.
 # The libraries inside need glibc alone, in the version that the wheels' tags say, which is older than this machine's.
 set -e
 here=$(uname -m)
@@ -68,17 +68,18 @@ RUN
 
 fetch
 [ "$1" = fetch ] && exit 0
-prepared=$PWD/build-wheel-3-$here own=
 if [ "$1" = quick ]; then
-    optimization=0 prepared=$PWD/build own=-Dprepared=$PWD/build # which `make test` has built
+    optimization=0 prepared=$PWD/build # which `make test` has built
     shift
 fi
 out=$1
 mkdir -p "$out"
-library "$here" "" $own
-python3 tests/python/test_wheel.py "$out"/*_"$here".whl
-[ $optimization = 0 ] || old_python
-cross $other "$prepared"
+if [ $optimization != 0 ]; then
+    library "$here" ""
+    python3 tests/python/test_wheel.py "$out"/*_"$here".whl
+    old_python
+fi
+cross $other "${prepared:-$PWD/build-wheel-$optimization-$here}"
 root=$PWD/build-root-$other
 python3 tests/python/test_wheel.py "$out"/*_$other.whl -- "qemu-$other-static" -L "$root" "$root/usr/bin/python3.11"
 ls -l "$out"/*.whl
