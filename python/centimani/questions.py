@@ -257,7 +257,7 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     no_fuse: the same as fuse none
@@ -283,7 +283,7 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
@@ -293,9 +293,9 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
     prompt: with generate or loop: tokens of the prompt
     loop: post-training with rewards: generate answers, score them, train; grpo or ppo, with
         group=8,epochs=1,reference=off,copy=off,reward=MODEL
-    max_step: exit with status 1 if the step is longer than this: 130ms, 1.5s, 2min (us, ms, s, min or h)
-    max_memory: exit with status 1 if the peak of memory is above this: 70GiB, 80GB (B, or k, M, G, T with B or iB)
-    min_throughput: exit with status 1 if there are fewer samples per second than this: 500, 2k
+    max_step: exit with status 1 if a step is longer: 130ms, 1.5s, 2min
+    max_memory: exit with status 1 if the peak is above: 70GiB, 80GB
+    min_throughput: exit with status 1 below so many samples a second: 2k
     ops: list every kernel call with its time
     missing: list kernel calls that are not in the device's tables; with o as a file for 'bench cases'
     trace: also write the step as a timeline for Perfetto (ui.perfetto.dev) or chrome://tracing
@@ -318,7 +318,7 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
@@ -344,7 +344,7 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
@@ -369,7 +369,7 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, precision: Op
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
@@ -409,14 +409,14 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     precision: fp32, tf32, amp-bf16, amp-fp16, bf16, fp16 or fp8 (default: the usual one on each device)
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
-    recompute: activations to recompute in backward: none (default), selective, full, full:N (of N layers), or auto:
-        full where memory limits the batch and it is faster
-    devices: only these devices: ids or files of profiles (default: all)
+    mode: training (default) or inference: forward pass alone
+    recompute: activations to recompute: none (default), selective, full, full:N (of N layers), or auto: full where it
+        is faster
+    devices: only these: ids or files of profiles (default: all)
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     vendor: only devices of this vendor
-    where: only devices that meet all conditions: price<3, memory>80GB, class=gpu, mfu>30%, hours<24 ...
+    where: only devices with price<3, memory>80GB, class=gpu, ...
     global_batch: with max_devices: samples per update (default: that of published recipes of such models)
     objective: throughput (default), price, energy, time or cost
     samples: size of the job: samples per epoch
@@ -425,16 +425,14 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     tokens_per_parameter: with max_devices: the job has N tokens for each parameter of the model (20: as Chinchilla)
         instead of tokens
     max_devices: plan the whole job on up to N devices: the best number, parallel plan and place (docs/plans.md)
-    job: the question as a YAML file, as 'centimani job init' writes it: models, sizes, devices, deadline, budget,
-        gates; other options replace those in it
+    job: the question as a YAML file, which 'centimani job init' writes; other options replace those in it
     within: with max_devices: longest time of the job: 24h, 30d
     budget: with max_devices: highest cost of the job: 500USD, 20k
     max_hours: only devices that finish the job in this time
     max_usd: only devices that finish the job for this cost
     provider: only devices that this provider offers, at its prices
     price_basis: prices to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
-    advise: name the cheapest measurement that would tell which device is the best: device, commands, minutes,
-        expected interval
+    advise: name the cheapest measurement that would tell the best
     price: price of a device per hour, instead of the known prices; may be repeated
     spot: with max_devices: prices of interruptible instances, with checkpoints and restarts (price_basis spot)
     clusters: with max_devices: clusters, files of profiles, or node=8,net=800Gb; cloud (default): instances as they
@@ -453,9 +451,9 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     entry: with job_script: the entry of this rank instead of the best one
     launcher: with job_script: torchrun (default), deepspeed or megatron
     scheduler: with job_script: pbs or slurm (default: the facility's, otherwise slurm)
-    max_step: exit with status 1 if the step is longer than this: 130ms, 1.5s, 2min (us, ms, s, min or h)
-    max_memory: exit with status 1 if the peak of memory is above this: 70GiB, 80GB (B, or k, M, G, T with B or iB)
-    min_throughput: exit with status 1 if there are fewer samples per second than this: 500, 2k
+    max_step: exit with status 1 if a step is longer: 130ms, 1.5s, 2min
+    max_memory: exit with status 1 if the peak is above: 70GiB, 80GB
+    min_throughput: exit with status 1 below so many samples a second: 2k
     tuning: a centimani.Tuning; its fields may also be given as keywords
     """
     return ranking("rank", locals())
@@ -472,7 +470,7 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
@@ -497,7 +495,7 @@ def plan(model: Model, device: str, *, seq: Optional[int] = None, precision: Opt
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     n: number of devices; data parallel unless tp, pp or cp is given
     mixed_precision: with zero 2 or 3, whose shards of fp32 weights are cast before they are gathered: autocast
@@ -530,7 +528,7 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     versus: compare with another device
@@ -554,7 +552,7 @@ def timeline(model: Model, device: str, *, batch: Optional[Union[int, str]] = No
     precision: fp32, tf32, amp-bf16 (default), amp-fp16, bf16, fp16 or fp8
     optimizer: sgd, momentum, adam, adamw, adamw-8bit, paged-adamw or paged-adamw-8bit (default: the usual one for the
         model)
-    mode: training (default) or inference: forward pass only, no loss
+    mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
         spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
     versus: compare with another device
