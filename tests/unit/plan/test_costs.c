@@ -19,15 +19,20 @@ static cm_graph *trained(const char *spec, const cm_train_options *train)
     return step;
 }
 
-static fixture made_as(const char *spec, const cm_train_options *train)
+static fixture made_for(const char *spec, const cm_train_options *train, cm_runtime runtime)
 {
     fixture x = {.ctx = cm__ctx_new(&diag)};
     if (setjmp(x.ctx->trap)) fail_msg("%s", diag.reason);
     x.device = a100();
     x.fabric = fabric_of(x.device);
     x.step = trained(spec, train);
-    x.m = cm__model_new(x.ctx, x.step, x.device, x.fabric, CM_RUNTIME_MEGATRON);
+    x.m = cm__model_new(x.ctx, x.step, x.device, x.fabric, runtime);
     return x;
+}
+
+static fixture made_as(const char *spec, const cm_train_options *train)
+{
+    return made_for(spec, train, CM_RUNTIME_MEGATRON);
 }
 
 static fixture made(const char *spec)
@@ -113,6 +118,61 @@ static void copies_of_frozen_weights(void **state)
     release(&x);
 }
 
+/* Sequence parallelism divides the input of a layer, too, context parallelism the tokens; each place is another cost. */
+static void divided_tokens(void **state)
+{
+    (void)state;
+    fixture x = made(GPT);
+    if (setjmp(x.ctx->trap)) fail_msg("%s", diag.reason);
+    cm_plan one = {.tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = 1}, tensor = one, sequence = one;
+    tensor.tp = sequence.tp = 4;
+    sequence.sequence_parallel = true;
+    int32_t        at[] = {cm__cost_at(x.m, &one, 4, 1), cm__cost_at(x.m, &tensor, 4, 1), cm__cost_at(x.m, &sequence, 4, 1),
+                           cm__cost_at(x.m, &one, 4, 2)};
+    const cm__cost *whole = &x.m->costs[at[0]], *shared = &x.m->costs[at[1]], *parts = &x.m->costs[at[2]], *halves = &x.m->costs[at[3]];
+    assert_int_equal(x.m->n_costs, 4);
+    is(shared->boundary_bytes, whole->boundary_bytes);
+    is(parts->boundary_bytes, whole->boundary_bytes / 4);
+    is(parts->kept_bytes, whole->kept_bytes / 4); /* all that a layer keeps */
+    assert_true(shared->kept_bytes > whole->kept_bytes / 4 && shared->kept_bytes < whole->kept_bytes);
+    is(halves->kept_bytes, whole->kept_bytes / 2);
+    is(halves->samples, 2);
+    is(parts->last_bytes, whole->last_bytes / 4);
+    assert_true(shared->last_bytes > parts->last_bytes && shared->last_bytes < whole->last_bytes);
+    release(&x);
+}
+
+/* Megatron-LM repeats attention alone and stores no scores. PyTorch keeps some products and repeats the others, so that
+   less is stored. */
+static void repeated_calls(void **state)
+{
+    (void)state;
+    cm_train_options half = {.precision = CM_PRECISION_BF16};
+    fixture          core = made(GPT), torch = made_for(GPT, &half, CM_RUNTIME_TORCH_EAGER);
+    cm_plan          one = {.tp = 1, .cp = 1, .ep = 1, .pp = 1, .dp = 1}, two = one;
+    if (setjmp(core.ctx->trap) || setjmp(torch.ctx->trap)) fail_msg("%s", diag.reason);
+    two.tp = 2;
+    int32_t         place = cm__cost_at(core.m, &one, 2, 1);
+    const cm__cost *attention = &core.m->costs[place];
+    fixture deeper = made("gpt:layers=8,hidden=256,heads=8,seq=128,vocab=1024");
+    int32_t same = cm__cost_at(deeper.m, &one, 2, 1);
+    is(attention->again_launches, deeper.m->costs[same].again_launches); /* of one layer, however many there are */
+    is(attention->again_s, deeper.m->costs[same].again_s);
+    assert_true(attention->again_launches >= 1 && attention->again_launches < attention->layer.forward_launches / 2);
+    assert_true(attention->again_s > 0 && attention->again_s < attention->layer.forward_s / 2);
+    release(&deeper);
+    is(attention->selective_bytes, attention->kept_bytes - attention->parts.scores_bytes);
+    int32_t        a = cm__cost_at(torch.m, &one, 2, 1), b = cm__cost_at(torch.m, &two, 2, 1), more = cm__cost_at(torch.m, &one, 4, 1);
+    const cm__cost *whole = &torch.m->costs[a], *part = &torch.m->costs[b], *twice = &torch.m->costs[more];
+    assert_true(whole->again_launches > 4 && whole->again_launches < whole->layer.forward_launches);
+    assert_true(whole->again_s < whole->layer.forward_s);
+    assert_true(whole->selective_bytes > whole->boundary_bytes && whole->selective_bytes < whole->kept_bytes);
+    is(twice->selective_bytes, 2 * whole->selective_bytes);
+    assert_true(part->selective_bytes < whole->selective_bytes && part->selective_bytes > whole->selective_bytes / 2);
+    release(&core);
+    release(&torch);
+}
+
 static void experts(void **state)
 {
     (void)state;
@@ -128,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bytes_per_parameter), cmocka_unit_test(places),
                                        cmocka_unit_test(copies_of_weights), cmocka_unit_test(copies_of_frozen_weights),
+                                       cmocka_unit_test(divided_tokens), cmocka_unit_test(repeated_calls),
                                        cmocka_unit_test(experts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
