@@ -50,7 +50,7 @@ def test_sums_and_lists():
     subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=OUT, check=True)
     assert len((OUT / "SHA256SUMS").read_text().splitlines()) == len(os.listdir(OUT)) - 1
     bill = json.loads(only("*.cdx.json").read_text())
-    assert {"jansson", "zlib"} <= {c["name"] for c in bill["components"]} and all(c["version"] for c in bill["components"])
+    assert {"jansson", "libyaml", "zlib"} <= {c["name"] for c in bill["components"]} and all(c["version"] for c in bill["components"])
     assert (OUT / "NOTES.md").read_text().startswith("# Centimani ") and only("centimani.html").stat().st_size < 8e6
 
 

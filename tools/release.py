@@ -10,6 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Debian's package with the copy that was linked in, name, license, and what has it inside.
 COMPONENTS = (("libjansson-dev", "jansson", "MIT", "program, library and page"),
+              ("libyaml-dev", "libyaml", "MIT", "program, library and page"),
               ("libnanopb-dev", "nanopb", "Zlib", "program, library and page"),
               ("zlib1g-dev", "zlib", "Zlib", "program, library and page"),
               ("libmicrohttpd-dev", "libmicrohttpd", "LGPL-2.1-or-later", "program"),
