@@ -67,7 +67,7 @@ class Value:
     def __init__(self, shape: Sequence[int], dtype: Any, number: Any = None, maker: Optional["Equation"] = None):
         self.shape, self.dtype, self.number, self.maker = tuple(shape), dtype, number, maker
         self.parts: Optional[List[Value]] = None
-        self.name, self.leaf = "", -1  # of an argument of the step
+        self.name, self.leaf = "", -1  # of an array among the step's arguments: its path in them, and its number
         self.same: Value = self        # the value of forward that recomputation computes again
         self.tainted = False           # it depends on backward
 

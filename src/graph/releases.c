@@ -23,7 +23,7 @@ cm_software cm__software_of_year(int32_t year)
         bool               later = strcmp(r->date, end) >= 0;
         if (later && r->feature < CM__FEATURES) s.lacks |= 1u << r->feature;
         if (!later && strcmp(r->component, cm__component_names[CM_COMPONENT_TORCH]) == 0)
-            s.versions.of[CM_COMPONENT_TORCH] = cm__version_of(r->version); /* of rows in the order of their versions */
+            s.versions.of[CM_COMPONENT_TORCH] = cm__version_of(r->version); /* the last one: rows are in the order of their versions */
     }
     return s;
 }

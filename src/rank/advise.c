@@ -19,9 +19,7 @@
 #include "rank/close.h"
 #include "rank/rank.h"
 
-#define START_S 60.0   /* of a benchmark: libraries, peaks, host times */
-#define CALL_S 0.06    /* of a call: 8,000 in 480 s on an H200 */
-#define WHOLE_S 480.0  /* of a benchmark without a list of calls: its budget */
+#define WHOLE_S 480.0  /* of a benchmark without a list of calls: the budget in its command */
 #define ENOUGH 0.5     /* probability */
 
 /* PyTorch's name of a kind of device, for the benchmark. */
@@ -94,7 +92,8 @@ static group group_of(const cm_ranking *r)
         const cm_rank_entry *e = &r->order[i]->entry;
         if (i > 0 && !e->tied_with_best) continue;
         bool whole = cm__is_vendors(e->prediction.runtime);
-        g.minutes[g.count] = (START_S + (whole ? WHOLE_S : CALL_S * missing_calls(r, i))) / 60;
+        double seconds = whole ? WHOLE_S : cm__time_factors.benchmark_call * missing_calls(r, i);
+        g.minutes[g.count] = (cm__time_factors.benchmark_start + seconds) / 60;
         g.items[g.count++] = e;
     }
     return g;

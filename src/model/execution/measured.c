@@ -3,9 +3,10 @@
  * measured.c - times of a node's kernel calls from the tables that were measured on the device.
  *
  * Every execution model takes them in place of its own rule for the node. A row is the time of the call alone, with its
- * start, its traffic and its synchronisation, so a model adds no fixed cost of the operator. What joins operators stays
- * the model's: sections and what they hand on, layers and their streams, pipelines. A node has a time if all of its
- * calls have a row or rows near them. Recurrent layers that run as one call are one row and many nodes: they have none.
+ * start, its traffic and its synchronisation, so a model adds no fixed cost of the operator. The model still
+ * adds what lies between operators: results passed from section to section, weights streamed for each layer, pipelines.
+ * A node is timed by tables only if each of its calls is in them or lies between their rows. Recurrent layers keep the
+ * model's rule, because one row would stand for many nodes.
  */
 #include <math.h>
 #include "model/execution/execution.h"

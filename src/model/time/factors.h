@@ -40,6 +40,7 @@ typedef struct cm__factors {
     double host_error, compiled_host_error, unmeasured_host_error;
     double probe_time, probe_power, probed_host_error; /* host.c */
     double memory_error, sharded_memory_error; /* log errors of the peak of memory: chance.c */
+    double benchmark_start, benchmark_call; /* seconds that measuring a device takes: rank/advise.c */
     double maker_correlation; /* of the errors of two devices of one maker and class: rank/order.c */
 } cm__factors;
 

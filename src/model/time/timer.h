@@ -21,8 +21,8 @@ typedef struct cm__timer cm__timer;
    the timer. */
 cm__timer *cm__timer_new(cm__ctx *ctx, const cm_device *device, const cm_device *reference, cm_runtime runtime,
                          cm__memo *memo);
-/* The releases that the question names. Default: those of the device's newest tables. Times from tables of another
-   release are less certain. */
+/* Take tables of these releases, which the question names; without a call, the newest. If there are none of them, others
+   serve, with a larger error. */
 void       cm__timer_asks(cm__timer *timer, cm_versions versions);
 /* The release of tables that serve for want of those that the question names, "torch 2.11"; NULL: there are none. */
 const char *cm__timer_other_release(const cm__timer *timer);
