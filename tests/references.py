@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """references.py - ROOT: links and anchors of pages, programs of tools/ and members of evidence/ that any file names exist, and
-pages that messages and the headers name."""
+pages that messages and the headers name; a program with a `#!` line can be run by its path, as pages do."""
+import os
 import pathlib
 import re
 import subprocess
@@ -60,6 +61,8 @@ def main():
         except (UnicodeDecodeError, FileNotFoundError):  # not text, or moved since the last commit
             continue
         faults += [f"{name}: no {what}" for what in missing(root, name, text)]
+        if text.startswith("#!") and not name.startswith("data/jobs/") and not os.access(root / name, os.X_OK):
+            faults.append(f"{name}: not executable")
     print(*faults, sep="\n", end="\n" if faults else "")
     return bool(faults)
 
