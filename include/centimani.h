@@ -1255,6 +1255,7 @@ typedef struct cm_rank_options {
     int32_t              threads;  /* 0: one per core, at most 8 */
     bool                 try_recompute; /* where memory limits the batch, also try CM_RECOMPUTE_FULL */
     const char          *host_file; /* profile for cm_device_use_host(), of all devices that a host launches; NULL: none */
+    const char          *as; /* preset of data/presets.tsv: devices, batch sizes, precisions and prices of a study; NULL: none */
 } cm_rank_options;
 
 /* Whether a device is ranked, and otherwise why not. */
@@ -1296,6 +1297,7 @@ typedef struct cm_rank_entry {
                                                                 hours on the baseline; INFINITY: never */
     double             break_even_price_hour; /* price at which it costs as much per sample as the baseline */
     cm_recompute       recompute; /* CM_RECOMPUTE_FULL: chosen by try_recompute; otherwise as in the options */
+    bool               one_device; /* the preset counts all prediction.devices as one: the price and values are theirs */
 } cm_rank_entry;
 
 typedef struct cm_ranking_info {

@@ -93,7 +93,7 @@ def in_python(row, known):
 
 def keyword(name):
     word = name.lstrip("-").replace("-", "_")
-    return word + "_" if word in ("async", "for", "from") else word
+    return word + "_" if word in ("as", "async", "for", "from") else word
 
 
 def words_in(text):

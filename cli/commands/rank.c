@@ -125,9 +125,9 @@ bool job_makes_sense(const settings *s)
         say("rank: with --max-devices the search tries recomputation by itself: leave out --recompute auto");
     else if (s->per_parameter > 0 && (s->rank.tokens > 0 || s->rank.samples > 0))
         say("rank: give --tokens-per-parameter, --tokens or --samples, one of them");
-    else if (j->max_devices && (s->rank.baseline || s->rank.max_hours > 0 || s->rank.max_usd > 0 || s->rank.batch))
+    else if (j->max_devices && (s->rank.as || s->rank.baseline || s->rank.max_hours > 0 || s->rank.max_usd > 0 || s->rank.batch))
         say("rank: with --max-devices use --within and --budget instead of --max-hours and --max-usd, --global-batch "
-            "instead of --batch, and no --baseline");
+            "instead of --batch, and neither --baseline nor --as");
     else return true;
     return false;
 }

@@ -394,14 +394,15 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
          max_devices: Optional[int] = None, job: Optional[str] = None, within: Optional[Union[float, str]] = None,
          budget: Optional[Union[float, str]] = None, max_hours: Optional[float] = None,
          max_usd: Optional[float] = None, provider: Optional[str] = None, price_basis: Optional[Basis] = None,
-         advise: Optional[bool] = None, price: Optional[Mapping[str, float]] = None, spot: Optional[bool] = None,
-         clusters: Optional[Union[str, Sequence[str]]] = None, queue: Optional[str] = None,
-         carbon: Optional[str] = None, baseline: Optional[str] = None, port_hours: Optional[float] = None,
-         rate: Optional[float] = None, largest: Optional[Union[str, Sequence[str]]] = None,
-         fewest_devices: Optional[bool] = None, job_script: Optional[str] = None, entry: Optional[int] = None,
-         launcher: Optional[Launcher] = None, scheduler: Optional[Scheduler] = None, max_step: Optional[str] = None,
-         max_memory: Optional[str] = None, min_throughput: Optional[Union[float, str]] = None,
-         tuning: Optional[Tuning] = None, **more: Unpack[Tuned]) -> Table[Ranked]:
+         as_: Optional[str] = None, advise: Optional[bool] = None, price: Optional[Mapping[str, float]] = None,
+         spot: Optional[bool] = None, clusters: Optional[Union[str, Sequence[str]]] = None,
+         queue: Optional[str] = None, carbon: Optional[str] = None, baseline: Optional[str] = None,
+         port_hours: Optional[float] = None, rate: Optional[float] = None,
+         largest: Optional[Union[str, Sequence[str]]] = None, fewest_devices: Optional[bool] = None,
+         job_script: Optional[str] = None, entry: Optional[int] = None, launcher: Optional[Launcher] = None,
+         scheduler: Optional[Scheduler] = None, max_step: Optional[str] = None, max_memory: Optional[str] = None,
+         min_throughput: Optional[Union[float, str]] = None, tuning: Optional[Tuning] = None,
+         **more: Unpack[Tuned]) -> Table[Ranked]:
     """Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals.
 
     batch: samples per step (default auto: for each device the smallest within 2 % of its highest throughput)
@@ -432,6 +433,7 @@ def rank(model: Union[Model, Sequence[Model], Mapping[Any, float]] = (), *, batc
     max_usd: only devices that finish the job for this cost
     provider: only devices that this provider offers, at its prices
     price_basis: prices to use: on-demand (default), spot, marketplace, subscription, paper or any (the lowest)
+    as_: devices, batch sizes, precisions and prices of a study: xie2024 (Figure 7; data/presets.tsv)
     advise: name the cheapest measurement that would tell the best
     price: price of a device per hour, instead of the known prices; may be repeated
     spot: with max_devices: prices of interruptible instances, with checkpoints and restarts (price_basis spot)

@@ -20,7 +20,7 @@ static void note_lack(cm__rank_device *d, const cm_step *step, const cm_memory_u
 /* The batch size, or the smallest possible one if none fits. */
 static cm_status find_batch(const cm_ranking *r, cm__rank_device *d, cm_step *step, int64_t *batch)
 {
-    *batch = r->options.batch;
+    *batch = r->options.batch ? r->options.batch : d->as.batch;
     cm_status status = *batch ? CM_OK : cm_step_usual_batch(step, batch, &d->diag);
     if (!*batch) *batch = cm_device_batches(d->device) ? cm_device_batch(d->device, 0) : 1;
     return status;
@@ -38,7 +38,7 @@ cm_status cm__rank_evaluate_step(const cm_ranking *r, cm__rank_device *d, cm_ste
     d->entry.chance = cm_memory_chance(&use);
     if (!use.fits) note_lack(d, step, &use);
     bool explains = cm_device_get_info(d->device)->style != CM_STYLE_KERNELS; /* the device explains why nothing fits */
-    return use.fits || r->options.batch || explains ? cm_step_time(step, batch, &d->entry.prediction, &d->diag) : CM_OK;
+    return use.fits || r->options.batch || d->as.batch || explains ? cm_step_time(step, batch, &d->entry.prediction, &d->diag) : CM_OK;
 }
 
 /* If an execution model refuses the plan or lacks an operator, that is the device's result, not a failure. */

@@ -16,7 +16,8 @@ static void add_device(cm_ranking *r, const char *name, bool unlisted)
 {
     if (r->n_devices == NAMES_MOST) cm__fail(r->ctx, CM_ERR_LIMIT, "more than %d devices", NAMES_MOST);
     r->devices = cm__grow(r->ctx, r->devices, r->n_devices, &r->cap_devices, sizeof *r->devices);
-    r->devices[r->n_devices++] = (cm__rank_device){.name = name, .unlisted = unlisted};
+    cm__preset as = cm__preset_of(r->ctx, r->options.as, r->info.model, name);
+    r->devices[r->n_devices++] = (cm__rank_device){.name = name, .as = as, .unlisted = unlisted};
 }
 
 static bool listed(const cm_ranking *r, const char *name)
@@ -26,9 +27,20 @@ static bool listed(const cm_ranking *r, const char *name)
     return false;
 }
 
+/* A preset names its devices; its first one is the baseline. */
+static void take_preset(cm_ranking *r)
+{
+    cm_rank_options *o = &r->options;
+    if (!o->as) return;
+    const char *devices = cm__preset_devices(r->ctx, o->as, r->info.model);
+    if (!o->devices) o->devices = devices;
+    if (!o->baseline) o->baseline = cm__text_copy_n(r->ctx, devices, strcspn(devices, ","));
+}
+
 void cm__rank_list_devices(cm_ranking *r)
 {
     const cm_rank_options *o = &r->options;
+    take_preset(r);
     for (int32_t i = 0; built_in_only(o) && i < cm_devices(); i++) add_device(r, cm_device_id(i), false);
     for (const char *at = built_in_only(o) ? "" : o->devices; *at;) {
         size_t      length = cm__device_name_length(at);
@@ -48,7 +60,10 @@ void cm__rank_load_device(void *user, int32_t index)
 void cm__rank_free_devices(void *ranking)
 {
     cm_ranking *r = ranking;
-    for (int32_t i = 0; i < r->n_devices; i++) cm_device_free(r->devices[i].device);
+    for (int32_t i = 0; i < r->n_devices; i++) {
+        cm_fabric_free(r->devices[i].fabric);
+        cm_device_free(r->devices[i].device);
+    }
 }
 
 /* ---- prices ------------------------------------------------------------------------------------------------------ */
@@ -58,6 +73,10 @@ static void find_price(const cm_ranking *r, cm__rank_device *d)
     const cm_rank_options *o = &r->options;
     d->entry.price = cm_device_cheapest(d->device, 1, o->price_basis, o->provider);
     d->entry.price_hour = d->entry.price ? d->entry.price->usd_hour : NAN;
+    if (d->as.usd_hour > 0) {
+        d->entry.price = NULL;
+        d->entry.price_hour = d->as.usd_hour;
+    }
     for (int32_t i = 0; i < o->n_prices; i++) {
         if (!cm__same_name(o->prices[i].device, cm_device_get_info(d->device)->id)) continue;
         d->entry.price = NULL;

@@ -75,6 +75,9 @@ static double power_of(const cm_device *device, const cm_prediction_info *p)
     return p->devices * (typical.known ? typical.value : cm__value_or(limit, NAN));
 }
 
+/* Devices of one copy that share its throughput and are priced one by one. */
+static double shared_by(const cm_rank_entry *e) { return e->one_device ? 1 : e->prediction.devices; }
+
 /* The objective's value at a step time. */
 static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_s)
 {
@@ -86,7 +89,7 @@ static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_
     case CM_OBJECTIVE_ENERGY: return e->power_w / samples_s;
     case CM_OBJECTIVE_TIME: return hours;
     case CM_OBJECTIVE_COST: return hours * e->price_hour + e->port_usd;
-    default: return samples_s / e->prediction.devices;
+    default: return samples_s / shared_by(e);
     }
 }
 
@@ -96,7 +99,8 @@ void cm__rank_value(const cm_ranking *r, cm__rank_device *d)
     const cm_prediction_info *p = &e->prediction;
     if (!e->fits) return;
     double once_h = cm__value_or(cm_device_number(d->device, CM_COMPILE_S), 0) / HOUR;
-    e->price_hour *= p->devices;
+    e->one_device = d->as.chips > 1;
+    e->price_hour *= shared_by(e);
     e->power_w = power_of(d->device, p);
     e->samples_per_usd = p->throughput_samples_s * HOUR / e->price_hour;
     e->energy_j_per_sample = e->power_w / p->throughput_samples_s;

@@ -14,6 +14,7 @@
 #include "model/memory/footprint.h"
 #include "model/question.h"
 #include "rank/parallel.h"
+#include "rank/preset.h"
 #include "rank/where.h"
 
 typedef struct cm__rank_step {
@@ -47,6 +48,8 @@ typedef struct cm__rank_device {
     cm_diag        diag;
     char           reason[512];
     double         states_bytes, working_bytes, capacity_bytes; /* of one sample that does not fit */
+    cm__preset     as;
+    cm_fabric     *fabric; /* of the devices that the preset counts as one; NULL: one alone */
     bool           unlisted; /* the baseline, if the user did not ask to rank it */
 } cm__rank_device;
 

@@ -15,8 +15,13 @@ static bool same_graph(const cm_step_options *a, const cm_step_options *b)
 static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
 {
     const cm_rank_options *o = &r->options;
+    int32_t                chips = d->as.chips > 1 ? d->as.chips : 0;
     cm_step_options        settled = {.load = o->load, .train = o->train, .runtime = o->runtime, .layout = o->layout,
-                                      .loading = o->loading};
+                                      .loading = o->loading, .plan = {.devices = chips, .pp = chips}};
+    if (chips) d->status = cm_fabric_new(d->device, NULL, &d->fabric, &d->diag);
+    if (d->status) return NULL;
+    settled.fabric = d->fabric;
+    if (d->as.precision && !o->train.precision) settled.train.precision = d->as.precision;
     cm__settle_runtime(r->own, d->device, &settled);
     d->status = cm_step_settle(NULL, d->device, &settled, &d->diag);
     if (d->status) return NULL;
@@ -25,7 +30,7 @@ static cm__rank_step *step_for(cm_ranking *r, cm__rank_device *d)
     for (int32_t i = 0; i < r->n_steps; i++) {
         cm__rank_step *s = &r->steps[i];
         if (!same_graph(&s->options, &settled)) continue;
-        if (s->library_bytes == library && s->options.layout == settled.layout) return s;
+        if (s->library_bytes == library && s->options.layout == settled.layout && s->options.plan.pp == settled.plan.pp) return s;
         if (!graph_of) graph_of = s;
     }
     r->steps[r->n_steps] = (cm__rank_step){.options = settled, .library_bytes = library, .first = d->device,

@@ -50,6 +50,39 @@ static const char *amount(cm__ctx *ctx, cm_objective objective, const cm_rank_en
     return cm__format(ctx, "%s %s", cm__rank_number(ctx, e->value), units[objective]);
 }
 
+/* Devices without a place whose interval reaches the best one's value. */
+static const char *maybe_better(cm__ctx *ctx, const cm__rank_report *r, const cm_rank_entry *best)
+{
+    bool        less = cm_objective_is_less(cm_ranking_get_info(r->ranking)->objective);
+    const char *names = "";
+    for (int32_t k = cm_ranking_placed(r->ranking); k < cm_ranking_entries(r->ranking); k++) {
+        const cm_rank_entry *e = cm_ranking_entry(r->ranking, k);
+        if (e->state != CM_RANK_UNCERTAIN || (less ? e->interval[0] > best->value : e->interval[1] < best->value)) continue;
+        names = cm__format(ctx, "%s%s%s", names, *names ? ", " : "", cm_device_get_info(e->device)->id);
+    }
+    return names;
+}
+
+static double copy_samples_s(const cm_rank_entry *e) { return (double)e->prediction.batch / e->prediction.step_time_s; }
+
+/* What the place of the best of the named devices hides: uncertain ones, and a copy of the model on several devices that
+   is faster than the best device alone. */
+static void print_rivals(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
+{
+    const cm_rank_entry *best = cm_ranking_entry(r->ranking, 0), *fastest = best;
+    const char          *named = r->asked->devices, *names = maybe_better(ctx, r, best);
+    if (!r->asked->as && (!named || strcmp(named, "all") == 0)) return;
+    for (int32_t k = 1; k < cm_ranking_placed(r->ranking); k++) {
+        const cm_rank_entry *e = cm_ranking_entry(r->ranking, k);
+        if (copy_samples_s(e) > copy_samples_s(fastest)) fastest = e;
+    }
+    if (*names) cm__print_note(ctx, out, "", "uncertain", 12, cm__format(ctx, "%s may be better (intervals above)", names));
+    if (fastest->prediction.devices > best->prediction.devices && !fastest->one_device)
+        cm__print_note(ctx, out, "", "per copy", 12,
+                       cm__format(ctx, "%s x%d is the fastest, %s samples/s", cm_device_get_info(fastest->device)->id,
+                                  fastest->prediction.devices, cm__rank_number(ctx, copy_samples_s(fastest))));
+}
+
 static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_ranking_info *i = cm_ranking_get_info(r->ranking);
@@ -68,6 +101,7 @@ static void print_answer(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
             ties = cm__format(ctx, "%s%s%s", ties, *ties ? ", " : "",
                           cm_device_get_info(cm_ranking_entry(r->ranking, k)->device)->id);
     if (*ties) cm__print_note(ctx, out, "", "too close", 12, cm__format(ctx, "to call between it and %s", ties));
+    print_rivals(ctx, r, out);
     for (int32_t k = 0; k < placed; k++)
         if (cm_ranking_entry(r->ranking, k)->pareto)
             pareto = cm__format(ctx, "%s%s%s", pareto, *pareto ? ", " : "",
@@ -153,16 +187,18 @@ static void print_head(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
             a->train.inference ? "run" : "train", cm__printable(ctx, r->model), cm_objective_name(i->objective),
             i->objective == CM_OBJECTIVE_THROUGHPUT ? " per device" : "");
     const char *batch = a->batch ? cm__format(ctx, "batch %lld", (long long)a->batch)
-                                 : "best batch size of each device";
+                                 : a->as ? "batch sizes of the preset" : "best batch size of each device";
     fprintf(out, "# %s, %s\n", batch,
-            a->train.precision ? cm_precision_name(a->train.precision) : "usual precision of each device");
+            a->train.precision ? cm_precision_name(a->train.precision) : a->as ? "its precisions" : "usual precision of each device");
     if (i->job)
         fprintf(out, "# the job: %s%s\n", i->job,
                 i->job_assumed ? ", assumed because no size was given (--samples, --tokens)" : "");
     if (i->seq)
         fprintf(out, "# sequence length %lld%s\n", (long long)i->seq, cm__lengths_text(ctx, &a->load, NULL, 0));
-    print_basis(ctx, r, out);
-    if (several_devices(r->ranking))
+    if (!a->as) print_basis(ctx, r, out);
+    if (a->as)
+        fprintf(out, "# as %s: devices and prices of the study; xN counts as one device\n", cm__printable(ctx, a->as));
+    else if (several_devices(r->ranking))
         fputs("# xN: one copy of the model needs N devices; speeds are per device, prices and costs for all N\n", out);
     if (a->baseline)
         fprintf(out, "# over base: improvement of the objective over %s (2: twice as good)\n",

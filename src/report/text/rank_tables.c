@@ -21,7 +21,7 @@ const char *cm__rank_number(cm__ctx *ctx, double value)
 
 static double per_device(const cm_rank_entry *e, double step_s)
 {
-    return (double)e->prediction.batch / step_s / e->prediction.devices;
+    return (double)e->prediction.batch / step_s / (e->one_device ? 1 : e->prediction.devices);
 }
 
 typedef struct view {
