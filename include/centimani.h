@@ -1188,6 +1188,7 @@ typedef struct cm_search_options {
     /* with load.tokens > 0, the model and options that `forward` was loaded with: samples of several lengths */
     const char      *model;
     cm_load_options  load;
+    cm_layout        layout; /* auto: that of the device */
 } cm_search_options;
 
 typedef struct cm_found {
@@ -1199,6 +1200,7 @@ typedef struct cm_found {
     double  training_s, cost_usd, energy_j; /* of the whole training if tokens are given, else of one iteration; NAN:
                                                unknown */
     bool    pareto;                         /* no other plan is both faster and uses less memory */
+    cm_dtype storage;                       /* as cm_graph_storage() of the plan's step */
 } cm_found;
 
 typedef struct cm_search_info {

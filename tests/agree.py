@@ -143,7 +143,7 @@ VOLATILE = ("setup_time_s", "search_time_s")
 
 def everywhere(device, batch, options):
     """Commands and arguments that ask one question: a step of one batch on one device."""
-    own, few = {**options, "device": device}, {k: v for k, v in options.items() if k not in ("layout", "recompute")}
+    own, few = {**options, "device": device}, {k: v for k, v in options.items() if k != "recompute"}
     listed = {**options, "devices": device}
     asked = [(command, {**own, "batch": batch}) for command in ("predict", "explain", "memory", "fits")]
     asked += [("batch", {**own, "candidates": [batch]}), ("rank", {**listed, "batch": batch}),
@@ -151,7 +151,7 @@ def everywhere(device, batch, options):
     if "mode" in options:
         return asked  # jobs and plans train
     asked += [("rank", {**listed, "max_devices": 1, "global_batch": batch, "samples": "1M"})]
-    return asked + [("plan", {**few, "device": device, "n": 1, "global_batch": batch})] * ("layout" not in options)
+    return asked + [("plan", {**few, "device": device, "n": 1, "global_batch": batch})]
 
 
 def words_of(model, given):
@@ -295,7 +295,7 @@ def compare_plans(program, count):
             overlap = ["--overlap"] * bool(one["overlap"])
             predict = program.ask("predict", model, *way, *options_of(one), *overlap)[1]
             memory = program.ask("memory", model, *way, *options_of(one))[1]
-            for field in ("step_time_s", "interval_s", "peak_bytes", "throughput_samples_s"):
+            for field in ("step_time_s", "interval_s", "peak_bytes", "throughput_samples_s", "storage"):
                 count.check(one[field] == predict[field], f"{where}: plan's and predict's {field}", one[field],
                             predict[field])
             count.check(one["peak_bytes"] == memory["peak_bytes"], f"{where}: plan's and memory's peak",

@@ -61,6 +61,7 @@ int run_plan(settings *s)
     s->plan.offers = own_offers(s);
     s->plan.cluster = s->cluster;
     s->plan.options.runtime = s->memory.options.runtime;
+    s->plan.options.layout = s->predict.options.layout;
     s->plan.options.async_tensor = s->memory.options.plan.async_tensor;
     s->plan.options.devices = s->memory.options.plan.devices;
     s->plan.options.global_batch = s->memory.options.plan.global_batch;

@@ -78,7 +78,8 @@ static const cm_graph *step_with(cm__finding *f, const cm_train_options *train)
     return f->steps[f->n_steps++].graph;
 }
 
-static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, const cm_memory_use *use)
+static cm_found found_of(const cm__finding *f, const cm_graph *step, const cm_prediction_info *i,
+                         const cm_memory_use *use)
 {
     double busy_s = i->step_time_s * i->devices * f->iterations;
     return (cm_found){.step_time_s = i->step_time_s,
@@ -89,6 +90,7 @@ static cm_found found_of(const cm__finding *f, const cm_prediction_info *i, cons
                       .chance = cm_memory_chance(use),
                       .communication_s = i->tensor_s + i->pipeline_s + i->data_s - i->hidden_s,
                       .bubble_s = i->bubble_s,
+                      .storage = cm_graph_storage(step),
                       .training_s = i->step_time_s * f->iterations,
                       .cost_usd = busy_s * f->usd_s,
                       .energy_j = isnan(i->power_w) ? busy_s * f->watts
@@ -190,7 +192,7 @@ bool cm__find_plan(cm__finding *f, const cm_plan *plan, const cm_prediction_info
     if (by_count && status == CM_ERR_FIT) return false; /* the chips of a copy do not hold one sample's step */
     cm__pass_on(f->ctx, status);
     if (!by_count && !out->use.fits) return false;
-    out->found = found_of(f, &out->info, &out->use);
+    out->found = found_of(f, step, &out->info, &out->use);
     out->found.plan = *plan;
     out->found.plan.devices = out->info.devices;
     return !by_count || out->info.devices <= f->o->devices;

@@ -398,10 +398,13 @@ static void run(cm_search *search, const cm_graph *forward, const cm_device *dev
 static void refuse_unused(cm__ctx *ctx, const cm_graph *forward, const cm_device *device, const cm_search_options *o)
 {
     cm_step_options asked = {.train = o->train, .load = o->load, .runtime = o->runtime,
-                             .plan.recompute = CM_RECOMPUTE_FULL};
+                             .layout = o->layout, .plan.recompute = CM_RECOMPUTE_FULL};
+    cm_runtime      runtime = cm__runtime_on(device, o->runtime);
     asked.train.recompute = CM_RECOMPUTE_NONE;
     cm__pass_on(ctx, cm__refuse_for_model(forward, &asked, ctx->diag));
-    cm__pass_on(ctx, cm__refuse_for_device(forward, device, cm__runtime_on(device, o->runtime), &asked, ctx->diag));
+    cm__pass_on(ctx, cm__refuse_for_device(forward, device, runtime, &asked, ctx->diag));
+    const char *unused = cm__without_effect(forward, NULL, device, runtime, &asked);
+    if (unused) cm__fail(ctx, CM_ERR_UNSUPPORTED, "%s", unused);
 }
 
 cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const cm_search_options *given,
@@ -423,7 +426,9 @@ cm_status cm_search_run(const cm_graph *forward, const cm_device *device, const 
     cm__plan_needs(ctx, options->fabric, options->devices);
     cm__plan_within(ctx, options->fabric, options->devices);
     refuse_unused(ctx, forward, device, options);
-    run(s, forward, device, options);
+    cm_device in_layout = *device;
+    if (options->layout) in_layout.layout = options->layout;
+    run(s, forward, options->layout ? &in_layout : device, options);
     ctx->diag = NULL;
     *search = s;
     return CM_OK;

@@ -27,7 +27,7 @@ cm_status cm__plan_report_new(const cm__plan_request *asked, cm__plan_report **r
     }
     cm__pass_on(ctx, cm_fabric_new(r->device, asked->cluster, &r->fabric, diag));
     cm__defer(ctx, free_fabric, r->fabric);
-    cm_step_options o = {.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime};
+    cm_step_options o = {.load = a->graph.load, .train = a->graph.train, .runtime = a->options.runtime, .layout = a->options.layout};
     cm__pass_on(ctx, cm_step_settle(a->graph.model, r->device, &o, diag));
     a->graph.load = o.load;
     a->graph.train = o.train;

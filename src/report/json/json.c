@@ -52,11 +52,15 @@ void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples
     cm__json_set(ctx, object, "tokens_s", cm__json_number(seq ? (double)seq * samples_s : NAN));
 }
 
+void cm__json_storage(cm__ctx *ctx, json_t *object, cm_dtype stored)
+{
+    cm__json_set(ctx, object, "storage", stored == CM_DTYPES ? json_null() : json_string(cm_dtype_name(stored)));
+}
+
 void cm__json_precision(cm__ctx *ctx, json_t *object, const cm_graph *step)
 {
-    cm_dtype stored = cm_graph_storage(step);
     cm__json_set(ctx, object, "precision", json_string(cm_precision_name(cm_graph_precision(step))));
-    cm__json_set(ctx, object, "storage", stored == CM_DTYPES ? json_null() : json_string(cm_dtype_name(stored)));
+    cm__json_storage(ctx, object, cm_graph_storage(step));
 }
 
 void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load)

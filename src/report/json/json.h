@@ -22,6 +22,8 @@ json_t *cm__json_number(double value);
 /* "seq" and "tokens_s" of a model of token sequences; null for others. samples_s NAN: no time was predicted. */
 void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
 /* With samples of several lengths: their mean, and how they are put together. */
+/* `storage`: the type of the stored weights; CM_DTYPES: that of the computation, written as null. */
+void cm__json_storage(cm__ctx *ctx, json_t *object, cm_dtype stored);
 /* `precision`: what the step computes in; `storage`: the type of the stored weights where it is another one, or null. */
 void cm__json_precision(cm__ctx *ctx, json_t *object, const cm_graph *step);
 void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load);

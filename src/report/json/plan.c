@@ -7,6 +7,7 @@
 static void found(cm__ctx *ctx, json_t *o, const cm_found *f, int64_t seq, double tokens)
 {
     cm__json_plan(ctx, o, &f->plan);
+    cm__json_storage(ctx, o, f->storage);
     cm__json_set(ctx, o, "step_time_s", cm__json_number(f->step_time_s));
     cm__json_set(ctx, o, "throughput_samples_s", cm__json_number(f->throughput_samples_s));
     cm__json_interval(ctx, o, f->interval_s);
@@ -37,6 +38,8 @@ void cm__plan_json(cm__ctx *ctx, const cm__plan_report *r, FILE *out)
     cm__json_set(ctx, o, "runtime", json_string(cm_runtime_name(a->runtime)));
     cm__json_set(ctx, o, "precision", json_string(cm_precision_name(a->train.precision)));
     cm__json_set(ctx, o, "mixed_precision", json_string(cm_mixed_precision_name(a->train.mixed_precision)));
+    const cm_found *first = cm_search_plan(r->search, 0);
+    cm__json_storage(ctx, o, first ? first->storage : CM_DTYPES);
     if (a->tokens > 0) cm__json_set(ctx, o, "tokens", cm__json_number(a->tokens));
     if (a->within_s > 0) cm__json_set(ctx, o, "within_s", cm__json_number(a->within_s));
     int64_t         seq = cm_graph_seq(r->forward);
