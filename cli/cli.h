@@ -147,6 +147,8 @@ double weight_in(const char *operand, size_t *length); /* networks.c: "resnet50*
 /* networks.c: one ranking for several networks, or for one with a weight. */
 bool several_networks(const settings *s);
 int  run_networks(settings *s);
+bool networks_make_sense(const settings *s); /* false: an option is about one network */
+bool find_job(settings *s, cm_job **job, cm_status *status, cm_diag *diag); /* false: a message was printed */
 /* largest.c: runs a job for each model of --largest, the largest first, until one meets the limits. */
 typedef int job_runner(settings *s, cm_job **refused);
 int    run_largest(settings *s, job_runner *run);

@@ -1350,13 +1350,14 @@ cm_rank_advice cm_ranking_advise(const cm_ranking *ranking);
 typedef struct cm_network {
     const char     *model;
     double          weight;  /* how often its job runs; above 0 */
-    cm_rank_options options; /* its objective, limits and baseline are ignored */
+    cm_rank_options options; /* its objective and limits are ignored */
 } cm_network;
 
 /* A device for all networks. */
 typedef struct cm_mix_entry {
     /* hours, usd, kwh: sums of the networks' jobs times their weights; value, interval: of the objective; state, reason:
-       of the worst network; prediction: only step_time_s and interval_s, the sum in seconds; price_hour: usd / hours */
+       of the worst network; prediction: only step_time_s and interval_s, the sum in seconds; price_hour: usd / hours;
+       port_usd and break_even_hours: of porting once for all networks */
     cm_rank_entry               total;
     const cm_rank_entry *const *parts; /* of each network */
 } cm_mix_entry;
@@ -1364,7 +1365,7 @@ typedef struct cm_mix_entry {
 typedef struct cm_mix cm_mix;
 
 /* Rank all devices by the total time (objective throughput or time), cost (price or cost) or energy of several networks'
-   jobs. options: objective, max_hours and max_usd of the total. */
+   jobs. options: objective, max_hours, max_usd and porting of the total; the baseline is that of networks[].options. */
 cm_status           cm_mix_run(const cm_network *networks, int32_t count, const cm_rank_options *options, cm_mix **mix,
                                cm_diag *diag);
 void                cm_mix_free(cm_mix *mix);
@@ -1375,6 +1376,7 @@ const cm_ranking   *cm_mix_ranking(const cm_mix *mix, int32_t index); /* of a ne
 int32_t             cm_mix_entries(const cm_mix *mix);
 int32_t             cm_mix_placed(const cm_mix *mix); /* number of ranked entries; they come first */
 const cm_mix_entry *cm_mix_get_entry(const cm_mix *mix, int32_t index);
+const cm_mix_entry *cm_mix_baseline(const cm_mix *mix); /* NULL: none */
 
 /* ---- a whole training job --------------------------------------------------------------------------------------- */
 
@@ -1447,6 +1449,10 @@ typedef struct cm_job cm_job;
 /* Find the best plan of a model for each device, number of devices and place, and rank them by the job's time or
    cost. */
 cm_status            cm_job_run(const char *model, const cm_job_options *options, cm_job **job, cm_diag *diag);
+/* The same for several networks, which run one after the other on the same devices: limits and objective are those of the
+   sum of their jobs, each times its weight. networks[].options replaces options->rank for a network. */
+cm_status            cm_job_run_all(const cm_network *networks, int32_t count, const cm_job_options *options, cm_job **job,
+                                    cm_diag *diag);
 void                 cm_job_free(cm_job *job);
 const cm_job_info   *cm_job_get_info(const cm_job *job);
 int32_t              cm_job_entries(const cm_job *job);
@@ -1455,7 +1461,12 @@ const cm_job_entry  *cm_job_get_entry(const cm_job *job, int32_t index);
 /* How to relax limits that nothing meets, the smallest change first; none if cm_job_placed() is above 0. */
 int32_t              cm_job_advices(const cm_job *job);
 const cm_job_advice *cm_job_get_advice(const cm_job *job, int32_t index);
-const cm_graph      *cm_job_graph(const cm_job *job); /* the model */
+const cm_graph      *cm_job_graph(const cm_job *job); /* the model; of several networks the first */
+int32_t              cm_job_networks(const cm_job *job); /* 0: made by cm_job_run() */
+const cm_network    *cm_job_network(const cm_job *job, int32_t index);
+const cm_job        *cm_job_of_network(const cm_job *job, int32_t index);
+/* What a network adds to an entry, once. */
+const cm_job_entry  *cm_job_part(const cm_job *job, int32_t entry, int32_t network);
 
 /* ---- look-ups ---------------------------------------------------------------------------------------------------- */
 

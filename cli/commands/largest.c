@@ -2,14 +2,17 @@
 /*
  * largest.c - `rank MODEL --largest MODEL,MODEL,...`: the largest of several models whose job meets the limits.
  *
- * The models are tried from the largest to the smallest, until the job of one meets --within and --budget.
+ * The models are tried from the largest to the smallest, until the job of one meets --within and --budget. With several
+ * networks they take the place of the first, whose weight stays, and the limits are those of all.
  */
 #include <stdlib.h>
 #include <string.h>
+#include "base/text.h"
 #include "cli.h"
 
 #define CONTENDERS_MAX 64
 #define NAME_MAX_BYTES 256
+#define WEIGHT_MOST 40
 
 typedef struct contender {
     char   model[NAME_MAX_BYTES];
@@ -67,7 +70,9 @@ static bool add_all(const settings *s, contest *c, const char *name, size_t leng
 static bool gather(const settings *s, contest *c)
 {
     const char *at = s->largest;
-    if (!add(s, c, s->operands[0], strlen(s->operands[0]))) return false;
+    size_t own;
+    weight_in(s->operands[0], &own);
+    if (!add(s, c, s->operands[0], own)) return false;
     while (*at) {
         size_t length = strcspn(at, ",");
         bool   pattern = length > 1 && at[length - 1] == '*';
@@ -93,13 +98,17 @@ static void say_why(const contender *c, const cm_job *job)
 
 int run_largest(settings *s, job_runner *run)
 {
-    contest c = {0};
-    int     code = EXIT_NOTHING_FITS;
-    if (!gather(s, &c)) return EXIT_USAGE;
+    contest     c = {0};
+    int         code = EXIT_NOTHING_FITS;
+    size_t      own;
+    char        operand[NAME_MAX_BYTES + WEIGHT_MOST];
+    const char *weight = s->operands[0] + (weight_in(s->operands[0], &own), own);
+    if (!gather(s, &c) || strlen(weight) >= WEIGHT_MOST) return EXIT_USAGE;
     qsort(c.list, (size_t)c.count, sizeof *c.list, by_size);
     for (int32_t i = 0; i < c.count && code == EXIT_NOTHING_FITS; i++) {
         cm_job *refused = NULL;
-        s->operands[0] = c.list[i].model;
+        cm__join(operand, sizeof operand, c.list[i].model, weight, NULL);
+        s->operands[0] = operand;
         code = run(s, i + 1 < c.count ? &refused : NULL);
         if (refused) say_why(&c.list[i], refused);
         cm_job_free(refused);

@@ -29,8 +29,7 @@ static const char *option_of_one(const settings *s)
     const struct {
         const char *name;
         bool        is;
-    } given[] = {{"--max-devices", s->job.max_devices > 0}, {"--largest", s->largest},
-                 {"--baseline", s->rank.baseline}, {"--advise", s->advise}};
+    } given[] = {{"--job-script", s->job_script}, {"--advise", s->advise}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].is) return given[i].name;
     return NULL;
@@ -58,8 +57,27 @@ static bool fill(const settings *s, cm_network *networks, char (*names)[CLI_PATH
         networks[i].model = names[i];
         networks[i].options = s->rank;
         take_sizes(&networks[i].options, &s->sizes[i]);
+        if (s->per_parameter <= 0) continue;
+        double parameters = model_parameters(s, names[i]);
+        if (!(parameters > 0)) return false;
+        networks[i].options.tokens = s->per_parameter * parameters;
     }
     return true;
+}
+
+bool find_job(settings *s, cm_job **job, cm_status *status, cm_diag *diag)
+{
+    cm_network networks[OPERANDS_MAX] = {0};
+    char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
+    bool filled = names && fill(s, networks, names);
+    s->job.rank = s->rank;
+    if (filled && several_networks(s)) *status = cm_job_run_all(networks, s->n_operands, &s->job, job, diag);
+    else if (filled) {
+        s->job.rank.tokens = networks[0].options.tokens;
+        *status = cm_job_run(names[0], &s->job, job, diag);
+    }
+    free(names);
+    return filled;
 }
 
 static const char *all_names(const settings *s, char *text, size_t size)
@@ -84,16 +102,20 @@ static int report_mix(settings *s, const cm_mix *mix, cm_diag *diag)
     return status ? say_failed(status, diag) : cm_mix_placed(mix) ? say_missed(s, &gates) : EXIT_NOTHING_FITS;
 }
 
+bool networks_make_sense(const settings *s)
+{
+    const char *one = several_networks(s) ? option_of_one(s) : NULL;
+    if (one) say("rank: %s is about one network: ask for each of them", one);
+    for (int i = 0; !one && s->job.max_devices && i < s->n_operands; i++)
+        if (s->sizes[i].batch) one = "batch", say("rank: %s: with max_devices use global_batch instead of batch", s->operands[i]);
+    return !one;
+}
+
 int run_networks(settings *s)
 {
     cm_network  networks[OPERANDS_MAX] = {0};
     cm_mix     *mix = NULL;
     cm_diag     diag = {0};
-    const char *one = option_of_one(s);
-    if (one) {
-        say("rank: %s is about one network; several are ranked by the sums of their jobs on single devices", one);
-        return EXIT_USAGE;
-    }
     char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
     if (!names || !fill(s, networks, names)) return free(names), EXIT_USAGE;
     cm_status status = cm_mix_run(networks, s->n_operands, &s->rank, &mix, &diag);

@@ -63,26 +63,37 @@ static int write_script(const settings *s, const cm__job_report *report, cm_diag
     return code;
 }
 
+/* Warnings of the models, and the gates of the best entry; false: out of memory. */
+static bool say_of_job(settings *s, const cm_job *job, cm__gates *gates)
+{
+    const cm_rank_entry *best[OPERANDS_MAX];
+    int32_t              n = cm_job_networks(job);
+    for (int32_t i = 0; i < n; i++) {
+        say_warnings(cm_job_graph(cm_job_of_network(job, i)));
+        if (cm_job_placed(job)) best[i] = &cm_job_part(job, 0, i)->at;
+    }
+    if (!n) say_warnings(cm_job_graph(job));
+    if (!n && cm_job_placed(job)) best[0] = &cm_job_get_entry(job, 0)->at;
+    return rank_gates(s, best, cm_job_placed(job) ? n ? n : 1 : 0, gates);
+}
+
 /* refused: takes the job if nothing meets its limits, instead of a report; NULL: it is reported. */
 static int run_job(settings *s, cm_job **refused)
 {
     cm_job *job;
     cm_diag diag = {0};
     bool    terminal = isatty(STDERR_FILENO) && notes() == stderr;
-    s->job.rank = s->rank;
-    if (s->per_parameter > 0) s->job.rank.tokens = s->per_parameter * model_parameters(s, s->operands[0]);
-    if (s->fewest) s->job.rank.objective = CM_OBJECTIVE_DEVICES;
+    cm_status status = CM_OK;
+    if (s->fewest) s->rank.objective = CM_OBJECTIVE_DEVICES;
     if (terminal) s->job.progress = show_progress;
     give_threads_heaps();
-    cm_status status = cm_job_run(s->operands[0], &s->job, &job, &diag);
+    if (!find_job(s, &job, &status, &diag)) return EXIT_USAGE;
     if (terminal) fprintf(notes(), "\r%40s\r", "");
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     if (refused && !cm_job_placed(job)) return *refused = job, EXIT_NOTHING_FITS;
-    say_warnings(cm_job_graph(job));
-    cm__gates            gates = {0};
-    cm__job_report       report = {.asked = &s->job, .job = job, .gates = &gates};
-    const cm_rank_entry *best = cm_job_placed(job) ? &cm_job_get_entry(job, 0)->at : NULL;
-    if (!rank_gates(s, &best, best != NULL, &gates)) return cm_job_free(job), EXIT_FAILED;
+    cm__gates      gates = {0};
+    cm__job_report report = {.asked = &s->job, .job = job, .gates = &gates};
+    if (!say_of_job(s, job, &gates)) return cm_job_free(job), EXIT_FAILED;
     bool any = cm_job_placed(job) > 0, instead = s->job_script && strcmp(s->job_script, "-") == 0 && any;
     if (!instead) status = cm__job_report_print(&report, format_of(s), results(), &diag);
     int written = write_script(s, &report, &diag);
@@ -142,9 +153,10 @@ int run_rank(settings *s)
     }
     if (!settle_ranking(s)) return EXIT_USAGE;
     if (!job_makes_sense(s)) return EXIT_USAGE;
-    if (several_networks(s)) return run_networks(s);
+    if (!networks_make_sense(s)) return EXIT_USAGE;
     if (s->largest) return run_largest(s, run_job);
     if (s->job.max_devices) return run_job(s, NULL);
+    if (several_networks(s)) return run_networks(s);
     cm_status status = cm_rank(s->operands[0], &s->rank, &ranking, &diag);
     if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
     say_warnings(cm_ranking_graph(ranking, 0));

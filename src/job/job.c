@@ -157,7 +157,7 @@ const cm_job_entry  *cm_job_get_entry(const cm_job *j, int32_t i)
 {
     return i >= 0 && i < j->n_entries ? j->order[i] : NULL;
 }
-const cm_graph      *cm_job_graph(const cm_job *j) { return j->searches[0].forward; }
+const cm_graph      *cm_job_graph(const cm_job *j) { return (j->parts ? j->parts[0] : j)->searches[0].forward; }
 const cm_job_advice *cm_job_get_advice(const cm_job *j, int32_t i)
 {
     return i >= 0 && i < j->n_advices ? &j->advices[i] : NULL;

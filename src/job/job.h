@@ -94,6 +94,10 @@ struct cm_job {
     int32_t         n_entries, n_placed;
     cm_job_advice   advices[3];
     int32_t         n_advices;
+    /* of several networks: each with its own job, whose entries have the same indices */
+    cm_network     *networks;
+    cm_job        **parts;
+    int32_t         n_networks; /* 0: one network, which is info.model */
 };
 
 /* sites.c: lists the sites and the searches that they need. */

@@ -36,7 +36,7 @@ static double value_at(const cm_job *j, const cm_job_entry *e, double time_s)
     case CM_OBJECTIVE_TIME: return time_s / HOUR;
     case CM_OBJECTIVE_COST: return e->cost_usd * part;
     case CM_OBJECTIVE_PRICE: return e->at.samples_per_usd / part;
-    case CM_OBJECTIVE_ENERGY: return e->at.energy_j_per_sample * part;
+    case CM_OBJECTIVE_ENERGY: return (j->n_networks ? e->at.kwh : e->at.energy_j_per_sample) * part;
     default: return e->at.prediction.throughput_samples_s / part;
     }
 }

@@ -72,7 +72,7 @@ static void choose_batch(cm_job *j, const cm_graph *forward, double epoch)
 static double epoch_of(cm_job *j, const cm_graph *forward, double seq)
 {
     const cm_rank_options *o = &j->options.rank;
-    if (o->tokens > 0) return o->tokens / seq;
+    if (o->tokens > 0 && seq > 0) return o->tokens / seq;
     if (o->samples > 0) return o->samples;
     return o->loading.dataset ? cm__dataset_of(j->ctx, o->loading.dataset, forward).samples : 0;
 }
@@ -83,15 +83,16 @@ void cm__job_read_size(cm_job *j)
     const cm_graph        *forward = j->searches[0].forward;
     double                 seq = (double)cm_graph_seq(forward), epochs = o->epochs > 0 ? o->epochs : 1;
     char                   amount[32];
-    if (o->tokens > 0 && !(seq > 0))
+    bool by_tokens = o->tokens > 0 && seq > 0;
+    if (o->tokens > 0 && !by_tokens && !(o->samples > 0))
         cm__fail(j->ctx, CM_ERR_ARGUMENT, "this model takes no tokens; give --samples N instead");
     double each = epoch_of(j, forward, seq);
     j->info.assumed = !(each > 0);
     if (j->info.assumed) each = ASSUMED_SAMPLES;
     j->info.tokens_per_sample = seq;
     j->info.samples = epochs * each;
-    cm__amount(amount, sizeof amount, epochs * (o->tokens > 0 ? o->tokens : each));
-    j->info.text = cm__format(j->ctx, "%s %s", amount, o->tokens > 0 ? "tokens" : "samples");
+    cm__amount(amount, sizeof amount, epochs * (by_tokens ? o->tokens : each));
+    j->info.text = cm__format(j->ctx, "%s %s", amount, by_tokens ? "tokens" : "samples");
     if (o->epochs > 0) j->info.text = cm__format(j->ctx, "%s in %g epochs", j->info.text, epochs);
     choose_batch(j, forward, each);
     j->state_bytes = state_bytes(j, forward);

@@ -5,7 +5,8 @@
  *     time of all = sum of weight * time of the network's job; cost and energy likewise
  *
  * Errors of one device's predictions have common causes, so the ends of the intervals add up, too: the interval of the
- * sum is as wide as if all networks erred alike. A device is ranked if it runs all networks.
+ * sum is as wide as if all networks erred alike. A device is ranked if it runs all networks. Porting from the baseline
+ * costs as much as for one network.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct cm_mix {
     cm_network   *networks;
     cm_ranking  **rankings;
     cm_mix_entry *entries;
+    cm_mix_entry  baseline; /* parts NULL: none */
     cm_objective  objective;
     int32_t       n_networks, n_entries, n_placed;
 };
@@ -64,13 +66,14 @@ static const cm_rank_entry *worst_of(const cm_mix *m, const cm_mix_entry *e, int
 static void set_value(const cm_mix *m, cm_rank_entry *total)
 {
     bool   cost = m->objective == CM_OBJECTIVE_COST;
-    double of_interval = cost ? total->usd : total->hours;
+    double running = cost ? total->usd : m->objective == CM_OBJECTIVE_ENERGY ? total->kwh : total->hours;
+    double of_interval = cost ? total->usd : total->hours, once = cost ? total->port_usd : 0;
     total->price_hour = total->usd / total->hours;
-    total->value = cost ? total->usd : m->objective == CM_OBJECTIVE_ENERGY ? total->kwh : total->hours;
+    total->value = running + once;
     total->prediction.step_time_s = 3600 * total->hours;
     for (int k = 0; k < 2; k++) {
         double ratio = total->interval[k] / of_interval;
-        total->interval[k] = ratio * total->value;
+        total->interval[k] = ratio * running + once;
         total->prediction.interval_s[k] = ratio * total->prediction.step_time_s;
     }
     total->prediction.devices = 1;
@@ -91,7 +94,7 @@ static void settle(const cm_mix *m, cm_mix_entry *e, const cm_rank_options *o)
     int32_t              which = 0;
     const cm_rank_entry *worst = worst_of(m, e, &which);
     bool                 late = o->max_hours > 0 && !(total->hours <= o->max_hours);
-    bool                 dear = o->max_usd > 0 && !(total->usd <= o->max_usd);
+    bool                 dear = o->max_usd > 0 && !(total->usd + total->port_usd <= o->max_usd);
     if (worst && worst->state == CM_RANK_NOT_OFFERED) {
         total->state = worst->state;
         total->reason =
@@ -106,11 +109,37 @@ static void settle(const cm_mix *m, cm_mix_entry *e, const cm_rank_options *o)
         total->state = CM_RANK_OVER;
         total->reason = late ? cm__format(m->ctx, "takes %.3g h, more than %g", total->hours, o->max_hours)
                         : isnan(total->usd) ? "its price is unknown"
-                             : cm__format(m->ctx, "costs %.3g USD, more than %g", total->usd, o->max_usd);
+                             : cm__format(m->ctx, "costs %.3g USD, more than %g", total->usd + total->port_usd, o->max_usd);
     } else if (total->too_uncertain) {
         total->state = CM_RANK_UNCERTAIN;
         total->reason = in_hours(m, total);
     }
+}
+
+static void add_up(const cm_mix *m, cm_mix_entry *e, const cm_device *device, double port_usd)
+{
+    e->total = (cm_rank_entry){.device = device, .fits = true, .chance = {.probability = INFINITY}, .port_usd = port_usd};
+    for (int32_t i = 0; i < m->n_networks; i++) {
+        e->total.fits &= e->parts[i]->fits;
+        if (e->parts[i]->fits) add_part(&e->total, e->parts[i], m->networks[i].weight);
+    }
+    e->total.price = e->parts[0]->price;
+    set_value(m, &e->total);
+}
+
+/* How many jobs pay for porting, in hours on the baseline; and the price at which a job costs as much as there. */
+static void relate(const cm_mix *m, cm_rank_entry *e, const cm_rank_options *o)
+{
+    const cm_rank_entry *base = &m->baseline.total;
+    e->relative = e->relative_interval[0] = e->relative_interval[1] = NAN;
+    e->break_even_samples = e->break_even_hours = e->break_even_price_hour = NAN;
+    if (!m->baseline.parts || !e->fits) return;
+    e->relative = base->value / e->value;
+    for (int k = 0; k < 2; k++) e->relative_interval[k] = base->value / e->interval[1 - k];
+    e->break_even_price_hour = base->usd / e->hours;
+    if (!(o->port_hours > 0) || isnan(e->usd) || isnan(base->usd)) return;
+    double jobs = e->port_usd <= 0 ? 0 : e->usd < base->usd ? e->port_usd / (base->usd - e->usd) : INFINITY;
+    e->break_even_hours = jobs * base->hours;
 }
 
 /* False: a network has no entry for the device. */
@@ -118,19 +147,25 @@ static bool add_device(cm_mix *m, const cm_device *device, const cm_rank_options
 {
     cm_mix_entry         *e = &m->entries[m->n_entries];
     const cm_rank_entry **parts = cm__alloc_array(m->ctx, (size_t)m->n_networks, sizeof *parts);
+    const char           *id = cm_device_get_info(device)->id;
+    bool same = m->baseline.parts && strcmp(id, cm_device_get_info(m->baseline.total.device)->id) == 0;
     e->parts = parts;
-    e->total = (cm_rank_entry){.device = device, .fits = true, .chance = {.probability = INFINITY}};
-    for (int32_t i = 0; i < m->n_networks; i++) {
-        parts[i] = entry_of(m->rankings[i], cm_device_get_info(device)->id);
-        if (!parts[i]) return false;
-        e->total.fits &= parts[i]->fits;
-        if (parts[i]->fits) add_part(&e->total, parts[i], m->networks[i].weight);
-    }
-    e->total.price = parts[0]->price;
-    set_value(m, &e->total);
+    for (int32_t i = 0; i < m->n_networks; i++)
+        if (!(parts[i] = entry_of(m->rankings[i], id))) return false;
+    add_up(m, e, device, same || !m->baseline.parts ? 0 : o->port_hours * o->port_usd_hour);
     settle(m, e, o);
+    relate(m, &e->total, o);
     m->n_entries++;
     return true;
+}
+
+static void add_baseline(cm_mix *m)
+{
+    const cm_rank_entry **parts = cm__alloc_array(m->ctx, (size_t)m->n_networks, sizeof *parts);
+    for (int32_t i = 0; i < m->n_networks; i++)
+        if (!(parts[i] = cm_ranking_get_info(m->rankings[i])->baseline)) return;
+    m->baseline.parts = parts;
+    add_up(m, &m->baseline, parts[0]->device, 0);
 }
 
 /* ---- all devices ------------------------------------------------------------------------------------------------- */
@@ -196,8 +231,7 @@ static void rank_all(cm_mix *m, const cm_network *networks, const cm_rank_option
             cm__fail(m->ctx, CM_ERR_ARGUMENT, "%s: a weight is a number above 0", networks[i].model);
         cm_rank_options one = networks[i].options;
         one.objective = m->objective == CM_OBJECTIVE_COST ? CM_OBJECTIVE_COST : CM_OBJECTIVE_TIME;
-        one.max_hours = one.max_usd = 0;
-        one.baseline = NULL;
+        one.max_hours = one.max_usd = one.port_hours = one.port_usd_hour = 0; /* of the sum */
         m->networks[i] = networks[i];
         m->networks[i].model = cm__text_copy(m->ctx, networks[i].model);
         cm_status status = cm_rank(networks[i].model, &one, &m->rankings[i], m->ctx->diag);
@@ -206,6 +240,7 @@ static void rank_all(cm_mix *m, const cm_network *networks, const cm_rank_option
     }
     const cm_ranking *first = m->rankings[0];
     m->entries = cm__alloc_array(m->ctx, (size_t)first->n_entries + 1, sizeof *m->entries);
+    add_baseline(m);
     for (int32_t i = 0; i < first->n_entries; i++) add_device(m, first->order[i]->device, o);
     sort(m);
 }
@@ -247,3 +282,4 @@ const cm_mix_entry *cm_mix_get_entry(const cm_mix *m, int32_t i)
 {
     return i >= 0 && i < m->n_entries ? &m->entries[i] : NULL;
 }
+const cm_mix_entry *cm_mix_baseline(const cm_mix *m) { return m->baseline.parts ? &m->baseline : NULL; }

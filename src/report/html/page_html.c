@@ -214,7 +214,7 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 
 static const char *unit_of(const cm__page_report *p)
 {
-    return p->job ? cm__job_unit(cm_job_get_info(p->job)->objective) : cm_ranking_unit(p->ranking);
+    return p->job ? cm__job_unit(p->job) : cm_ranking_unit(p->ranking);
 }
 
 /* "in 11 h for 13.76 USD" if there is a job, otherwise the value that the ranking is by. */

@@ -35,9 +35,27 @@ static void price(cm__ctx *ctx, json_t *o, const cm_job_entry *e)
     cm__json_set(ctx, p, "source", cm__json_text(ctx, e->price_source));
 }
 
-static void entry(cm__ctx *ctx, json_t *o, const cm_job_entry *e, int32_t place, double seq)
+/* What a network adds to an entry: its own prediction, plan and job, once. */
+static void network(cm__ctx *ctx, json_t *o, const cm_job *j, int32_t i, const cm_job_entry *part)
 {
-    cm__rank_json_entry(ctx, o, &e->at, place, (int64_t)seq, seq);
+    const cm_network *n = cm_job_network(j, i);
+    double            seq = cm_job_get_info(cm_job_of_network(j, i))->tokens_per_sample;
+    cm__json_set(ctx, o, "model", cm__json_text(ctx, n->model));
+    cm__json_set(ctx, o, "weight", cm__json_number(n->weight));
+    cm__rank_json_entry(ctx, o, &part->at, 0, (int64_t)seq, seq);
+    price(ctx, o, part);
+    json_t *plan = cm__json_set(ctx, o, "plan", part->at.fits ? json_object() : json_null());
+    if (part->at.fits) cm__json_plan(ctx, plan, &part->at.prediction.plan);
+    job(ctx, cm__json_set(ctx, o, "job", json_object()), part);
+}
+
+static void entry(cm__ctx *ctx, json_t *o, const cm_job *j, int32_t k)
+{
+    const cm_job_entry *e = cm_job_get_entry(j, k);
+    double              seq = cm_job_get_info(j)->tokens_per_sample;
+    int32_t             place = k < cm_job_placed(j) ? k + 1 : 0, n = cm_job_networks(j);
+    if (n) cm__mix_json_total(ctx, o, &e->at, place);
+    else cm__rank_json_entry(ctx, o, &e->at, place, (int64_t)seq, seq);
     price(ctx, o, e);
     cm__json_set(ctx, o, "n", json_integer(e->n));
     cm__json_set(ctx, o, "devices_paid", json_integer(e->paid));
@@ -55,9 +73,25 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_job_entry *e, int32_t place,
     cm__json_set(ctx, o, "charge_unit", cm__json_text(ctx, e->charge_unit));
     cm__json_set(ctx, o, "best_here", json_boolean(e->best_here));
     cm__json_set(ctx, o, "tied_with_best", json_boolean(e->at.tied_with_best));
-    json_t *plan = cm__json_set(ctx, o, "plan", e->at.fits ? json_object() : json_null());
-    if (e->at.fits) cm__json_plan(ctx, plan, &e->at.prediction.plan);
     job(ctx, cm__json_set(ctx, o, "job", json_object()), e);
+    json_t *plan = n ? NULL : cm__json_set(ctx, o, "plan", e->at.fits ? json_object() : json_null());
+    if (plan && e->at.fits) cm__json_plan(ctx, plan, &e->at.prediction.plan);
+    json_t *list = n ? cm__json_set(ctx, o, "networks", json_array()) : NULL;
+    for (int32_t i = 0; i < n; i++) network(ctx, cm__json_append(ctx, list, json_object()), j, i, cm_job_part(j, k, i));
+}
+
+static void asked_network(cm__ctx *ctx, json_t *o, const cm_job *j, int32_t i)
+{
+    const cm_network  *n = cm_job_network(j, i);
+    const cm_job_info *info = cm_job_get_info(cm_job_of_network(j, i));
+    cm__json_set(ctx, o, "model", cm__json_text(ctx, n->model));
+    cm__json_set(ctx, o, "weight", cm__json_number(n->weight));
+    cm__json_set(ctx, o, "seq", info->tokens_per_sample > 0 ? cm__json_number(info->tokens_per_sample) : json_null());
+    cm__json_set(ctx, o, "global_batch", json_integer(info->global_batch));
+    json_t *size = cm__json_set(ctx, o, "job", json_object());
+    cm__json_set(ctx, size, "samples", cm__json_number(info->samples));
+    cm__json_set(ctx, size, "text", cm__json_text(ctx, info->text));
+    cm__json_set(ctx, size, "assumed", json_boolean(info->assumed));
 }
 
 static void echo(cm__ctx *ctx, json_t *o, const cm__job_report *r)
@@ -65,8 +99,11 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     const cm_job_options *a = r->asked;
     const cm_job_info    *i = cm_job_get_info(r->job);
     cm__json_set(ctx, o, "model", cm__json_text(ctx, i->model));
+    json_t *models = cm_job_networks(r->job) ? cm__json_set(ctx, o, "models", json_array()) : NULL;
+    for (int32_t k = 0; k < cm_job_networks(r->job); k++)
+        asked_network(ctx, cm__json_append(ctx, models, json_object()), r->job, k);
     cm__json_set(ctx, o, "objective", json_string(cm_objective_name(i->objective)));
-    cm__json_set(ctx, o, "unit", json_string(cm__job_unit(i->objective)));
+    cm__json_set(ctx, o, "unit", json_string(cm__job_unit(r->job)));
     cm__json_set(ctx, o, "less_is_better", json_boolean(cm_objective_is_less(i->objective)));
     cm__json_set(ctx, o, "mode", json_string(a->rank.train.inference ? "inference" : "training"));
     cm__json_set(ctx, o, "max_devices", json_integer(a->max_devices));
@@ -79,7 +116,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     cm__json_set(ctx, o, "within_s", i->within_s > 0 ? cm__json_number(i->within_s) : json_null());
     cm__json_set(ctx, o, "within_assumed", json_boolean(i->within_assumed));
     cm__json_set(ctx, o, "budget_usd", a->budget_usd > 0 ? cm__json_number(a->budget_usd) : json_null());
-    cm__json_set(ctx, o, "global_batch", json_integer(i->global_batch));
+    cm__json_set(ctx, o, "global_batch", i->global_batch ? json_integer(i->global_batch) : json_null());
     cm__json_set(ctx, o, "global_batch_assumed", json_boolean(i->batch_assumed));
     json_t *size = cm__json_set(ctx, o, "job", json_object());
     cm__json_set(ctx, size, "samples", cm__json_number(i->samples));
@@ -111,8 +148,7 @@ void cm__job_json_fill(cm__ctx *ctx, json_t *o, const cm__job_report *r)
     echo(ctx, o, r);
     json_t *list = cm__json_set(ctx, o, "ranking", json_array());
     for (int32_t k = 0; k < cm_job_entries(r->job); k++)
-        entry(ctx, cm__json_append(ctx, list, json_object()), cm_job_get_entry(r->job, k), k < placed ? k + 1 : 0,
-              cm_job_get_info(r->job)->tokens_per_sample);
+        entry(ctx, cm__json_append(ctx, list, json_object()), r->job, k);
     cm__json_set(ctx, o, "placed", json_integer(placed));
     list = cm__json_set(ctx, o, "relax", json_array());
     for (int32_t k = 0; k < cm_job_advices(r->job); k++)

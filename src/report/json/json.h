@@ -21,11 +21,11 @@ json_t *cm__json_number(double value);
 
 /* "seq" and "tokens_s" of a model of token sequences; null for others. samples_s NAN: no time was predicted. */
 void cm__json_sequence(cm__ctx *ctx, json_t *object, int64_t seq, double samples_s);
-/* With samples of several lengths: their mean, and how they are put together. */
 /* `storage`: the type of the stored weights; CM_DTYPES: that of the computation, written as null. */
 void cm__json_storage(cm__ctx *ctx, json_t *object, cm_dtype stored);
 /* `precision`: what the step computes in; `storage`: the type of the stored weights where it is another one, or null. */
 void cm__json_precision(cm__ctx *ctx, json_t *object, const cm_graph *step);
+/* With samples of several lengths: their mean, and how they are put together. */
 void cm__json_samples(cm__ctx *ctx, json_t *object, const cm_load_options *load);
 /* With samples of several lengths: their mean, how they are put together, and tokens/s without padding. */
 void cm__json_lengths(cm__ctx *ctx, json_t *object, const cm_load_options *load, int64_t row_tokens, double samples_s);
@@ -38,9 +38,9 @@ void cm__json_loop(cm__ctx *ctx, json_t *answer, const struct cm__predict_reques
 void cm__json_assumed(cm__ctx *ctx, json_t *object, const cm_device *device);
 /* "warnings" of a graph; graph NULL: none. */
 void cm__json_warnings(cm__ctx *ctx, json_t *object, const cm_graph *graph);
-/* "interval_s": the 90 % interval of a step's time; NULL: no time was predicted. */
 /* "gates", if there are any. */
 void cm__json_gates(cm__ctx *ctx, json_t *object, const cm__gates *gates);
+/* "interval_s": the 90 % interval of a step's time; NULL: no time was predicted. */
 void cm__json_interval(cm__ctx *ctx, json_t *object, const double interval_s[2]);
 
 /* Add the sizes of a plan to an object. */
@@ -57,6 +57,8 @@ struct cm__roof;
 struct cm__explain_side;
 void cm__json_roofs(cm__ctx *ctx, json_t *object, const struct cm__roof *roof);
 void cm__json_level(cm__ctx *ctx, json_t *object, const struct cm__roof *roof, const struct cm__explain_side *side);
+/* Add the fields of one device of a ranking of several networks. place 0: it is not ranked. */
+void cm__mix_json_total(cm__ctx *ctx, json_t *object, const cm_rank_entry *total, int32_t place);
 /* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens of the longest sample, 0: none;
    tokens: of the mean one. */
 void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, int64_t seq,

@@ -32,9 +32,8 @@ static void network(cm__ctx *ctx, json_t *o, const cm_mix *mix, int32_t i, const
     cm__rank_json_entry(ctx, o, part, 0, info->seq, info->tokens_per_sample);
 }
 
-static void entry(cm__ctx *ctx, json_t *o, const cm_mix *mix, const cm_mix_entry *e, int32_t place)
+void cm__mix_json_total(cm__ctx *ctx, json_t *o, const cm_rank_entry *t, int32_t place)
 {
-    const cm_rank_entry  *t = &e->total;
     const cm_device_info *info = cm_device_get_info(t->device);
     double                known = t->fits ? 1 : NAN;
     cm__json_set(ctx, o, "rank", place ? json_integer(place) : json_null());
@@ -57,6 +56,18 @@ static void entry(cm__ctx *ctx, json_t *o, const cm_mix *mix, const cm_mix_entry
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(known * t->peak_bytes));
     cm__json_set(ctx, o, "tied_with_next", json_boolean(t->tied_with_next));
     cm__json_set(ctx, o, "pareto", json_boolean(t->pareto));
+}
+
+static void entry(cm__ctx *ctx, json_t *o, const cm_mix *mix, const cm_mix_entry *e, int32_t place)
+{
+    const cm_rank_entry *t = &e->total;
+    cm__mix_json_total(ctx, o, t, place);
+    cm__json_set(ctx, o, "relative", cm__json_number(t->relative));
+    cm__json_set(ctx, o, "relative_interval", pair(ctx, t->relative_interval));
+    cm__json_set(ctx, o, "port_usd", cm__json_number(t->port_usd));
+    cm__json_set(ctx, o, "break_even_hours", cm__json_number(t->break_even_hours));
+    cm__json_set(ctx, o, "break_even_price_hour", cm__json_number(t->break_even_price_hour));
+    cm__json_set(ctx, o, "pays_never", json_boolean(isinf(t->break_even_hours)));
     json_t *list = cm__json_set(ctx, o, "networks", json_array());
     for (int32_t i = 0; i < cm_mix_networks(mix); i++)
         network(ctx, cm__json_append(ctx, list, json_object()), mix, i, e->parts[i]);
@@ -92,6 +103,10 @@ void cm__mix_json(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
     cm__json_set(ctx, answer, "price_basis", json_string(cm_basis_name(a->price_basis)));
     cm__json_set(ctx, answer, "max_hours", a->max_hours > 0 ? cm__json_number(a->max_hours) : json_null());
     cm__json_set(ctx, answer, "max_usd", a->max_usd > 0 ? cm__json_number(a->max_usd) : json_null());
+    const cm_mix_entry *base = cm_mix_baseline(r->mix);
+    cm__json_set(ctx, answer, "baseline", cm__json_text(ctx, base ? cm_device_get_info(base->total.device)->id : NULL));
+    cm__json_set(ctx, answer, "port_hours", a->port_hours > 0 ? cm__json_number(a->port_hours) : json_null());
+    cm__json_set(ctx, answer, "port_usd_hour", a->port_hours > 0 ? cm__json_number(a->port_usd_hour) : json_null());
     json_t *list = cm__json_set(ctx, answer, "ranking", json_array());
     for (int32_t k = 0; k < cm_mix_entries(r->mix); k++)
         entry(ctx, cm__json_append(ctx, list, json_object()), r->mix, cm_mix_get_entry(r->mix, k),

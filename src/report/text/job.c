@@ -9,13 +9,14 @@
 #define SHOWN 20   /* places in the table */
 #define EXCUSED 12 /* places that are not ranked, with reasons */
 
-const char *cm__job_unit(cm_objective objective)
+const char *cm__job_unit(const cm_job *job)
 {
+    cm_objective objective = cm_job_get_info(job)->objective;
     static const char *const units[CM_OBJECTIVES] = {
         [CM_OBJECTIVE_THROUGHPUT] = "samples/s", [CM_OBJECTIVE_PRICE] = "samples/USD",
                                     [CM_OBJECTIVE_ENERGY] = "J/sample",
         [CM_OBJECTIVE_DEVICES] = "devices", [CM_OBJECTIVE_TIME] = "h", [CM_OBJECTIVE_COST] = "USD"};
-    return units[objective];
+    return objective == CM_OBJECTIVE_ENERGY && cm_job_networks(job) ? "kWh" : units[objective];
 }
 
 /* ---- cells ------------------------------------------------------------------------------------------------------ */
@@ -73,24 +74,49 @@ static const char *id_of(const cm_job_entry *e) { return cm_device_get_info(e->a
 
 /* ---- tables ----------------------------------------------------------------------------------------------------- */
 
+#define COLUMNS 10
+
+/* The last columns: the plan, or with several networks the time of each. */
+static int32_t last_columns(cm__ctx *ctx, const cm__job_report *r, const cm__time_unit *unit, cm__column *columns)
+{
+    int32_t n = cm_job_networks(r->job);
+    if (!n) columns[0] = (cm__column){"plan", NULL, true};
+    for (int32_t i = 0; i < n; i++)
+        columns[i] = (cm__column){cm__network_name(ctx, cm_job_network(r->job, i)), unit->name};
+    return n ? n : 1;
+}
+
+static void last_cells(cm__ctx *ctx, const cm__job_report *r, int32_t k, const cm__time_unit *unit, const char **cells)
+{
+    int32_t n = cm_job_networks(r->job);
+    if (!n) cells[0] = plan_text(ctx, &cm_job_get_entry(r->job, k)->at.prediction.plan);
+    for (int32_t i = 0; i < n; i++)
+        cells[i] = cm__cell_number(ctx, cm_job_network(r->job, i)->weight * cm_job_part(r->job, k, i)->time_s / unit->seconds);
+}
+
 static void print_table(cm__ctx *ctx, const cm__job_report *r, bool pareto, FILE *out)
 {
     const cm__time_unit *unit = table_unit(r);
-    const cm__column columns[] = {{"#", ""}, {"device"}, {"n", ""}, {"place", NULL, true}, {"time", unit->name},
-                                  {"90 %", unit->name}, {"cost", "USD"}, {"energy", "kWh"}, {"CO2", "kg"},
-                                  {"plan", NULL, true}};
-    cm__table table = cm__table_new(ctx, out, columns, sizeof columns / sizeof *columns);
+    const cm__column first[COLUMNS - 1] = {{"#", ""}, {"device"}, {"n", ""}, {"place", NULL, true}, {"time", unit->name},
+                                           {"90 %", unit->name}, {"cost", "USD"}, {"energy", "kWh"}, {"CO2", "kg"}};
+    size_t       most = COLUMNS + (size_t)cm_job_networks(r->job);
+    cm__column  *columns = cm__alloc_array(ctx, most, sizeof *columns);
+    const char **cells = cm__alloc_array(ctx, most, sizeof *cells);
+    memcpy(columns, first, sizeof first);
+    int32_t   last = last_columns(ctx, r, unit, columns + COLUMNS - 1);
+    cm__table table = cm__table_new(ctx, out, columns, (size_t)(COLUMNS - 1 + last));
     for (int32_t k = 0, rows = 0; k < cm_job_placed(r->job) && rows < SHOWN; k++) {
         const cm_job_entry *e = cm_job_get_entry(r->job, k);
         if (pareto ? !e->at.pareto : !e->best_here) continue;
-        const char *cells[] = {
+        const char *of_all[COLUMNS - 1] = {
             cm__format(ctx, "%d%s%s", k + 1, e->at.tied_with_next ? "~" : " ", e->at.pareto ? "*" : " "),
             id_of(e), cm__format(ctx, "%d", e->n), place_text(ctx, e),
             cm__cell_number(ctx, e->time_s / unit->seconds),
             cm__cell_number_interval(ctx, (const double[2]){e->interval_s[0] / unit->seconds,
                                                             e->interval_s[1] / unit->seconds}),
-            cm__cell_number(ctx, e->cost_usd), cm__cell_number(ctx, e->at.kwh), cm__cell_number(ctx, e->co2_kg),
-            plan_text(ctx, &e->at.prediction.plan)};
+            cm__cell_number(ctx, e->cost_usd), cm__cell_number(ctx, e->at.kwh), cm__cell_number(ctx, e->co2_kg)};
+        memcpy(cells, of_all, sizeof of_all);
+        last_cells(ctx, r, k, unit, cells + COLUMNS - 1);
         cm__table_row(&table, cells);
         rows++;
     }
@@ -161,6 +187,13 @@ static void print_answer(cm__ctx *ctx, const cm__job_report *r, FILE *out)
             place_text(ctx, best), cm__duration_text(ctx, best->time_s),
             duration_like(ctx, best->interval_s[0], best->time_s),
             duration_like(ctx, best->interval_s[1], best->time_s), cost);
+    for (int32_t i = 0; i < cm_job_networks(r->job); i++) {
+        const cm_network   *n = cm_job_network(r->job, i);
+        const cm_job_entry *part = cm_job_part(r->job, 0, i);
+        cm__print_note(ctx, out, "  ", cm__network_name(ctx, n), 28,
+                       cm__format(ctx, "%s, plan %s", cm__duration_text(ctx, n->weight * part->time_s),
+                                  plan_text(ctx, &part->at.prediction.plan)));
+    }
 }
 
 const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *e)
@@ -204,6 +237,15 @@ static bool find_dates(const cm__job_report *r, const char **from, const char **
     return *from != NULL;
 }
 
+static void print_size(cm__ctx *ctx, const char *name, double weight, const cm_job_info *i, FILE *out)
+{
+    const char *times = weight == 1 ? "" : cm__format(ctx, "%.6g times ", weight);
+    fprintf(out, "# %s: %s%s%s, global batch %lld%s\n", cm__printable(ctx, name), times, i->text,
+            i->assumed ? " (assumed: --samples, --tokens)" : "", (long long)i->global_batch,
+            i->batch_assumed ? " (assumed: --global-batch)" : "");
+    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+}
+
 static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
 {
     const cm_job_info    *i = cm_job_get_info(r->job);
@@ -211,9 +253,11 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, FILE *out)
     const char           *precisions = precisions_of(ctx, r), *from, *to;
     fprintf(out, "# centimani %s, where to train %s on %s\n", CM_VERSION, cm__printable(ctx, i->model),
             a->max_devices > 1 ? cm__format(ctx, "up to %d devices", a->max_devices) : "one device");
-    fprintf(out, "# the job: %s%s, global batch %lld%s\n", i->text, i->assumed ? " (assumed: --samples, --tokens)" : "",
-            (long long)i->global_batch, i->batch_assumed ? " (assumed: --global-batch)" : "");
-    if (i->tokens_per_sample > 0) fprintf(out, "# sequence length %.0f\n", i->tokens_per_sample);
+    if (!cm_job_networks(r->job)) print_size(ctx, "the job", 1, i, out);
+    for (int32_t k = 0; k < cm_job_networks(r->job); k++) {
+        const cm_network *n = cm_job_network(r->job, k);
+        print_size(ctx, n->model, n->weight, cm_job_get_info(cm_job_of_network(r->job, k)), out);
+    }
     if (*precisions)
         fprintf(out, "# precision: %s%s\n", precisions, a->rank.train.precision ? "" : " (assumed: --precision)");
     if (i->within_s > 0)

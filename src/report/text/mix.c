@@ -6,6 +6,7 @@
 #include "report/table.h"
 
 #define FIRST_COLUMNS 6
+#define BASE_COLUMNS 3
 
 const char *cm__network_name(cm__ctx *ctx, const cm_network *n)
 {
@@ -44,21 +45,42 @@ static void print_head(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
     fprintf(out, "# %s, %s\n", batch,
             a->train.precision ? cm_precision_name(a->train.precision) : "usual precision of each device");
     cm__rank_basis_line(ctx, a, out);
+    const cm_mix_entry *base = cm_mix_baseline(r->mix);
+    if (base)
+        fprintf(out, "# baseline %s: %s %s for all networks; above 1 is better than it\n",
+                cm_device_get_info(base->total.device)->id, cm__rank_number(ctx, base->total.value), cm__mix_unit(r->mix));
+    if (a->port_hours > 0)
+        fprintf(out, "# porting from the baseline: %g h at %g USD/h, once for all networks\n", a->port_hours, a->port_usd_hour);
     fputc('\n', out);
+}
+
+/* Columns that compare with the baseline; returns how many. */
+static int32_t compared(cm__ctx *ctx, const cm__mix_report *r, const cm_rank_entry *e, cm__column *columns,
+                        const char **cells)
+{
+    const cm__column all[BASE_COLUMNS] = {{"over base", ""}, {"90 %", ""}, {"break-even", "h on base"}};
+    const char      *values[BASE_COLUMNS] = {cm__cell_number(ctx, e->relative),
+                                             cm__cell_number_interval(ctx, e->relative_interval),
+                                             isinf(e->break_even_hours) ? "never" : cm__cell_number(ctx, e->break_even_hours)};
+    int32_t count = !cm_mix_baseline(r->mix) ? 0 : r->asked->port_hours > 0 ? BASE_COLUMNS : BASE_COLUMNS - 1;
+    if (columns) memcpy(columns, all, (size_t)count * sizeof *all);
+    else memcpy(cells, values, (size_t)count * sizeof *values);
+    return count;
 }
 
 static void print_table(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
 {
-    int32_t      n = cm_mix_networks(r->mix), all = FIRST_COLUMNS + n;
+    int32_t      n = cm_mix_networks(r->mix), all = FIRST_COLUMNS + BASE_COLUMNS + n;
     const char  *unit = cm__mix_unit(r->mix);
     cm__column  *columns = cm__alloc_array(ctx, (size_t)all, sizeof *columns);
     const char **cells = cm__alloc_array(ctx, (size_t)all, sizeof *cells);
     const cm__column first[FIRST_COLUMNS] = {{"#", ""}, {"device"}, {"total", "h"}, {"90 %", unit}, {"cost", "USD"},
                                              {"energy", "kWh"}};
     memcpy(columns, first, sizeof first);
+    int32_t own = FIRST_COLUMNS + compared(ctx, r, &cm_mix_get_entry(r->mix, 0)->total, columns + FIRST_COLUMNS, NULL);
     for (int32_t i = 0; i < n; i++)
-        columns[FIRST_COLUMNS + i] = (cm__column){cm__network_name(ctx, cm_mix_network(r->mix, i)), unit};
-    cm__table table = cm__table_new(ctx, out, columns, all);
+        columns[own + i] = (cm__column){cm__network_name(ctx, cm_mix_network(r->mix, i)), unit};
+    cm__table table = cm__table_new(ctx, out, columns, own + n);
     for (int32_t k = 0; k < cm_mix_placed(r->mix); k++) {
         const cm_mix_entry  *entry = cm_mix_get_entry(r->mix, k);
         const cm_rank_entry *e = &entry->total;
@@ -66,10 +88,11 @@ static void print_table(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
         cells[1] = cm_device_get_info(e->device)->id;
         cells[2] = cm__cell_number(ctx, e->hours);
         cells[3] = cm__cell_number_interval(ctx, e->interval);
-        cells[4] = cm__cell_number(ctx, e->usd);
+        cells[4] = cm__cell_number(ctx, e->usd + e->port_usd);
         cells[5] = cm__cell_number(ctx, e->kwh);
+        compared(ctx, r, e, NULL, cells + FIRST_COLUMNS);
         for (int32_t i = 0; i < n; i++)
-            cells[FIRST_COLUMNS + i] =
+            cells[own + i] =
                 cm__cell_number(ctx, of_network(r->mix, entry->parts[i], cm_mix_network(r->mix, i)->weight));
         cm__table_row(&table, cells);
     }

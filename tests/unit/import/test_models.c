@@ -98,6 +98,85 @@ static void names_are_found_however_they_are_written(void **state)
     assert_null(cm_model_find(NULL));
 }
 
+/* Parameters that huggingface.co shows for a repository, without those that the models leave out: tables of sines that are
+   not trained, numbers of 8-bit weights and the embedding that DeepSeek-V3's second head repeats, one number per head in
+   gpt-oss, and the positions of images of 518 pixels and the mask token in DINOv2. */
+static const struct {
+    const char *repository;
+    int64_t     parameters;
+} repositories[] = {
+    {"google-bert/bert-base-uncased", 109514298}, {"google-bert/bert-large-uncased", 335174458},
+    {"distilbert/distilbert-base-uncased", 66985530}, {"openai-community/gpt2", 124439808},
+    {"openai-community/gpt2-medium", 354823168}, {"openai-community/gpt2-large", 774030080},
+    {"openai-community/gpt2-xl", 1557611200}, {"meta-llama/Llama-2-7b-hf", 6738415616},
+    {"meta-llama/Llama-2-7b-chat-hf", 6738415616}, {"meta-llama/Llama-2-13b-hf", 13015864320},
+    {"meta-llama/Llama-2-13b-chat-hf", 13015864320}, {"meta-llama/Llama-2-70b-hf", 68976648192},
+    {"meta-llama/Llama-2-70b-chat-hf", 68976648192}, {"meta-llama/Llama-3.1-8B", 8030261248},
+    {"meta-llama/Llama-3.1-8B-Instruct", 8030261248}, {"meta-llama/Meta-Llama-3-8B", 8030261248},
+    {"meta-llama/Meta-Llama-3-8B-Instruct", 8030261248}, {"meta-llama/Llama-3.1-70B", 70553706496},
+    {"meta-llama/Llama-3.1-70B-Instruct", 70553706496}, {"meta-llama/Llama-3.3-70B-Instruct", 70553706496},
+    {"meta-llama/Meta-Llama-3-70B", 70553706496}, {"meta-llama/Meta-Llama-3-70B-Instruct", 70553706496},
+    {"meta-llama/Llama-3.1-405B", 405853388800}, {"meta-llama/Llama-3.1-405B-Instruct", 405853388800},
+    {"meta-llama/Llama-3.2-1B", 1235814400}, {"meta-llama/Llama-3.2-1B-Instruct", 1235814400},
+    {"meta-llama/Llama-3.2-3B", 3212749824}, {"meta-llama/Llama-3.2-3B-Instruct", 3212749824},
+    {"Qwen/Qwen2.5-0.5B", 494032768}, {"Qwen/Qwen2.5-0.5B-Instruct", 494032768},
+    {"Qwen/Qwen2.5-1.5B", 1543714304}, {"Qwen/Qwen2.5-1.5B-Instruct", 1543714304},
+    {"Qwen/Qwen2.5-3B", 3085938688}, {"Qwen/Qwen2.5-3B-Instruct", 3085938688},
+    {"Qwen/Qwen2.5-7B", 7615616512}, {"Qwen/Qwen2.5-7B-Instruct", 7615616512},
+    {"Qwen/Qwen2.5-14B", 14770033664}, {"Qwen/Qwen2.5-14B-Instruct", 14770033664},
+    {"Qwen/Qwen2.5-32B", 32763876352}, {"Qwen/Qwen2.5-32B-Instruct", 32763876352},
+    {"Qwen/Qwen2.5-72B", 72706203648}, {"Qwen/Qwen2.5-72B-Instruct", 72706203648},
+    {"Qwen/Qwen3-0.6B", 596049920}, {"Qwen/Qwen3-0.6B-Base", 596049920}, {"Qwen/Qwen3-1.7B", 1720574976},
+    {"Qwen/Qwen3-1.7B-Base", 1720574976}, {"Qwen/Qwen3-4B", 4022468096}, {"Qwen/Qwen3-4B-Base", 4022468096},
+    {"Qwen/Qwen3-8B", 8190735360}, {"Qwen/Qwen3-8B-Base", 8190735360}, {"Qwen/Qwen3-14B", 14768307200},
+    {"Qwen/Qwen3-14B-Base", 14768307200}, {"Qwen/Qwen3-32B", 32762123264}, {"Qwen/Qwen3-30B-A3B", 30532122624},
+    {"Qwen/Qwen3-30B-A3B-Base", 30532122624}, {"Qwen/Qwen3-235B-A22B", 235093634560},
+    {"google/gemma-2-2b", 2614341888}, {"google/gemma-2-2b-it", 2614341888}, {"google/gemma-2-9b", 9241705984},
+    {"google/gemma-2-9b-it", 9241705984}, {"google/gemma-2-27b", 27227128320}, {"google/gemma-2-27b-it", 27227128320},
+    {"google/gemma-3-1b-pt", 999885952}, {"google/gemma-3-1b-it", 999885952},
+    {"mistralai/Mistral-7B-v0.3", 7248023552}, {"mistralai/Mistral-7B-Instruct-v0.3", 7248023552},
+    {"mistralai/Mistral-Small-24B-Base-2501", 23572403200}, {"mistralai/Mistral-Small-24B-Instruct-2501", 23572403200},
+    {"mistralai/Mixtral-8x7B-v0.1", 46702792704}, {"mistralai/Mixtral-8x7B-Instruct-v0.1", 46702792704},
+    {"mistralai/Mixtral-8x22B-Instruct-v0.1", 140630071296}, {"microsoft/phi-1_5", 1418270720},
+    {"microsoft/phi-2", 2779683840}, {"microsoft/Phi-3-mini-4k-instruct", 3821079552},
+    {"microsoft/Phi-3.5-mini-instruct", 3821079552}, {"microsoft/phi-4", 14659507200},
+    {"deepseek-ai/DeepSeek-V2-Lite", 15706484224}, {"deepseek-ai/DeepSeek-V2-Lite-Chat", 15706484224},
+    {"deepseek-ai/DeepSeek-V2", 235741434880}, {"deepseek-ai/DeepSeek-V2-Chat", 235741434880},
+    {"deepseek-ai/DeepSeek-V3", 682636472320}, {"deepseek-ai/DeepSeek-V3-Base", 682636472320},
+    {"deepseek-ai/DeepSeek-R1", 682636472320}, {"openai/gpt-oss-20b", 20914757184 - 24 * 64},
+    {"openai/gpt-oss-120b", 116829156672 - 36 * 64}, {"openai/whisper-tiny", 37760640 - 1500 * 384},
+    {"openai/whisper-base", 72593920 - 1500 * 512}, {"openai/whisper-small", 241734912 - 1500 * 768},
+    {"openai/whisper-medium", 763857920 - 1500 * 1024}, {"openai/whisper-large-v3", 1543490560 - 1500 * 1280},
+    {"openai/clip-vit-base-patch32", 151277313}, {"openai/clip-vit-large-patch14", 427616513},
+    {"google/vit-base-patch16-224", 86567656}, {"google/vit-large-patch16-224", 304326632},
+    {"facebook/dinov2-small", 22056576 - 1114 * 384}, {"facebook/dinov2-base", 86580480 - 1114 * 768},
+    {"facebook/dinov2-large", 304368640 - 1114 * 1024}, {"facebook/dinov2-giant", 1136480768 - 1114 * 1536},
+    {"facebook/DiT-XL-2-256", 675129632 - 256 * 1152}, {"stable-diffusion-v1-5/stable-diffusion-v1-5", 859520964},
+};
+
+static bool is_listed(const char *alias)
+{
+    for (size_t i = 0; i < COUNT(repositories); i++)
+        if (strcmp(repositories[i].repository, alias) == 0) return true;
+    return false;
+}
+
+static void repositories_are_of_their_published_size(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(repositories); i++) {
+        if (!cm_model_find(repositories[i].repository)) fail_msg("%s is no alias", repositories[i].repository);
+        cm_graph *g = loaded(repositories[i].repository);
+        if (totals_of(g).parameters != repositories[i].parameters)
+            fail_msg("%s: %lld parameters", repositories[i].repository, (long long)totals_of(g).parameters);
+        cm_graph_free(g);
+    }
+    for (int32_t i = 0; i < cm__n_embedded_aliases; i++)
+        if (strchr(cm__embedded_aliases[i].id, '/') && !is_listed(cm__embedded_aliases[i].id))
+            fail_msg("%s has no published size here", cm__embedded_aliases[i].id);
+    assert_null(cm_model_find("google/gemma-3-4b-pt")); /* with a vision tower, which gemma3-4b has not */
+}
+
 static void a_models_description_gives_the_model(void **state)
 {
     (void)state;
@@ -152,6 +231,7 @@ int main(void)
         cmocka_unit_test(every_promised_model_loads),
         cmocka_unit_test(every_row_has_a_source_and_a_definition),
         cmocka_unit_test(names_are_found_however_they_are_written),
+        cmocka_unit_test(repositories_are_of_their_published_size),
         cmocka_unit_test(a_models_description_gives_the_model),
         cmocka_unit_test(gpt_sizes_by_formula),
         cmocka_unit_test(texts_are_built_in),
