@@ -28,7 +28,9 @@ PREPARED       = -Dprepared=$(CURDIR)/build
         web-packages wheel-packages playwright mcp mcp-client
 .DEFAULT_GOAL := build
 
-run: build               ## install missing packages, build, and run an example
+# Without the tests and the examples, which take a third of the build.
+run: packages            ## install missing packages, build the program, and run an example
+	@CC=gcc TARGET='centimani python/libcentimani.so' tools/build.sh build
 	build/centimani rank resnet50 --objective price --baseline nvidia-a100-40g
 	build/centimani explain resnet50 --versus nvidia-a100-40g --batch 256 \
 	    --device $$(build/centimani rank resnet50 --objective price --csv | sed -n 2p | cut -d, -f2)

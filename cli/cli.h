@@ -64,6 +64,7 @@ typedef struct settings {
     given_option      given[GIVEN_MAX]; /* n_given of them; `job init` writes them down */
     int32_t           n_given;
     const char       *job_file, *job_offers; /* rank --job, and the table of offers that it names */
+    bool              show_job;              /* `job show`: print the file as JSON once it is read */
     network_size      sizes[OPERANDS_MAX];
     struct cm__ctx   *job_ctx;               /* owns the texts of the job file */
     bool              advise, full, clusters, check, json, csv, html, help, no_loading, calls, fuse_all;
@@ -141,6 +142,7 @@ int  run_rank(settings *s);
 /* job_file.c: stores what a job file says; false: a message was printed. */
 bool read_job(const command *c, settings *s, const char *path);
 void job_parse(struct cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size);
+bool is_job_text(const char *job); /* a job itself, not the path of a file */
 void settle_job(settings *s); /* after all options: limits of a whole job or of single devices */
 int  run_job_file(settings *s);
 double weight_in(const char *operand, size_t *length); /* networks.c: "resnet50*3": 3, and the length of the name */

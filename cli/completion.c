@@ -119,7 +119,7 @@ static const struct {
     const char *command, *actions;
     const char *(*at)(int i);
 } operands[] = {{"devices", "list show check add", device_at}, {"models", "list show", model_at},
-                {"collective", "", collective_at}, {"job", "init", model_at}};
+                {"collective", "", collective_at}, {"job", "init show", model_at}};
 
 static bool takes_model(const command *c) { return strncmp(c->operands, "MODEL", 5) == 0; }
 

@@ -2,6 +2,8 @@
 /*
  * job_file.c - `rank --job FILE`: a question in a YAML file. docs/plans.md describes the keys.
  *
+ * A value that begins with '{' or has a line break is the job itself (JSON is YAML), as the server passes it on.
+ *
  * The file is not trusted: size, depth and the number of values are limited; anchors, aliases and tags are refused, so
  * no value is larger than its text. Every other key is an option of `rank`, and its value is stored as the command line
  * stores it.
@@ -326,6 +328,33 @@ void settle_job(settings *s)
     s->job.within_s = s->job.budget_usd = 0;
 }
 
+static void write_json_text(FILE *out, const char *text)
+{
+    putc('"', out);
+    for (; *text; text++) {
+        if ((unsigned char)*text < ' ') fprintf(out, "\\u%04x", (unsigned char)*text);
+        else if (*text == '"' || *text == '\\') fprintf(out, "\\%c", *text);
+        else putc(*text, out);
+    }
+    putc('"', out);
+}
+
+/* A JSON string for every scalar. */
+static void write_json(FILE *out, const value *v)
+{
+    if (v->kind == SCALAR) {
+        write_json_text(out, v->text);
+        return;
+    }
+    putc(v->kind == MAP ? '{' : '[', out);
+    for (const value *m = v->first; m; m = m->next) {
+        if (m != v->first) fputs(", ", out);
+        if (m->key) write_json_text(out, m->key), fputs(": ", out);
+        write_json(out, m);
+    }
+    putc(v->kind == MAP ? '}' : ']', out);
+}
+
 void job_parse(cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size)
 {
     job_reader j = {ctx, c, s, path};
@@ -333,6 +362,25 @@ void job_parse(cm__ctx *ctx, const command *c, settings *s, const char *path, co
     for (const value *v = root->first; v; v = v->next) set_key(&j, v);
     if (!s->n_operands) fail_at(ctx, root->line, "a job needs models: such as models: [resnet50, bert-large]", "");
     settle_only(s);
+    if (!s->show_job) return;
+    fputs("{\"schema\": 1, \"command\": \"job\", \"job\": ", results());
+    write_json(results(), root);
+    fputs("}\n", results());
+}
+
+bool is_job_text(const char *job) { return *job == '{' || strpbrk(job, "\n\r"); }
+
+static void parse_at(cm__ctx *ctx, const command *c, settings *s, const char *path)
+{
+    if (is_job_text(path)) {
+        ctx->file = "job";
+        job_parse(ctx, c, s, ctx->file, path, strlen(path));
+        return;
+    }
+    ctx->file = cm__text_copy(ctx, path);
+    cm__mapping *m = cm__file_map(ctx, path, FILE_MOST, "a job has a few kB");
+    job_parse(ctx, c, s, ctx->file, (const char *)m->bytes, m->size);
+    cm__file_unmap(m);
 }
 
 bool read_job(const command *c, settings *s, const char *path)
@@ -345,10 +393,7 @@ bool read_job(const command *c, settings *s, const char *path)
         if (*diag.reason) say_failed(status, &diag); /* otherwise an option has said what is wrong */
         return false;
     }
-    ctx->file = cm__text_copy(ctx, path);
-    cm__mapping *m = cm__file_map(ctx, path, FILE_MOST, "a job has a few kB");
-    job_parse(ctx, c, s, path, (const char *)m->bytes, m->size);
-    cm__file_unmap(m);
+    parse_at(ctx, c, s, path);
     ctx->diag = NULL;
     s->job_ctx = ctx;
     return true;

@@ -34,7 +34,7 @@ static const char rank_details[] =
     "resnet50*3 bert-large. Without a size, a job has a million samples.\n" MODEL_DETAILS;
 
 static const char job_details[] =
-    "The options are those of 'rank'. In the file each is a key, with _ for -; models have keys of their own: weight, "
+    "'show FILE' checks a file and prints it as JSON. The options are those of 'rank'. In the file each is a key, with _ for -; models have keys of their own: weight, "
     "samples, tokens, epochs, seq, batch. docs/plans.md describes the file.";
 
 static const char device_details[] =
@@ -120,7 +120,7 @@ const command commands[] = {
      1, 1, run_plan},
     {"rank", "MODEL[*WEIGHT]...", "Rank all accelerators for a model: speed, hours and cost of the job, with 90 % intervals",
      rank_details, FOR_RANK | FOR_GATES, 1, OPERANDS_MAX, run_rank},
-    {"job", "init MODEL[*WEIGHT]...", "Write a question to rank as a YAML file, for 'rank --job'", job_details,
+    {"job", "init MODEL[*WEIGHT]...", "Write a question to rank as a YAML file, for 'rank --job', or show one", job_details,
      FOR_RANK | FOR_GATES | FOR_JOB, 1, OPERANDS_MAX, run_job_file},
     {"explain", "MODEL", "Explain where the time of a step goes: operators on the roofline, or beside another device",
      model_details, FOR_EXPLAIN, 1, 1, run_explain},

@@ -7,7 +7,7 @@ const Api = (() => {
     const words = new URLSearchParams(Object.entries(query).filter(([, value]) => value));
     const reply = await fetch(path + '?' + words, file ? { method: 'POST', body: file, signal } : { signal }).catch(problem => {
       if (problem.name === 'AbortError') throw problem;
-      throw new Error('The server does not answer. Start it again with “centimani serve”, then retry.');
+      throw new Error('The server does not answer. Start it again, then retry.');
     });
     const isJson = (reply.headers.get('Content-Type') || '').startsWith('application/json');
     const answer = isJson ? await reply.json() : await reply.text();

@@ -77,9 +77,10 @@
   }
   function drawAll() {
     drawRanking();
-    const opened = rank && view.open && details.get(view.open),
+    const e = rank && view.open && Candidates.find(rank, view.open),
+      opened = e && details.get(view.open + (e.networks ? '#' + networkOf(e) : '')),
       pair = compared();
-    if (opened) Detail.draw(opened, siblings(Candidates.find(rank, view.open)), toggle);
+    if (opened) Detail.draw(opened, e.networks ? [] : siblings(e), toggle);
     if (pair) showCompared(pair);
   }
   // The answer and the table are shown first. Charts follow when they are painted; until then, the results are marked as busy.
@@ -99,10 +100,11 @@
     $('sentence').replaceChildren(...Candidates.sentence(rank));
     $('confidence').replaceChildren(
       ...Candidates.confidence(rank, l, { open: toggle, more, raise }),
-      ...rank.warnings.map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
+      ...Format.warnings(rank).map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
-    $('get-script').hidden = !rank.max_devices || !any;
+    $('get-script').hidden = !rank.max_devices || !any || Boolean(rank.models);
+    $('get-report').hidden = Boolean(rank.models); // a report is about one network
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
     $('h-intervals').parentElement.hidden = !any;
@@ -128,11 +130,21 @@
   }
 
   const siblings = e => (rank.max_devices ? rank.ranking.filter(other => Format.samePlace(other, e)) : []);
+  // Of several networks the details are those of one: which the view says, or else the longest.
+  const networkOf = e => (e.networks ? Math.min(Number(view.network || Detail.longest(e) + 1), e.networks.length) - 1 : -1);
+  const partOf = e => (e.networks ? Detail.part(e, networkOf(e)) : e);
   async function detailOf(e) {
-    const id = Format.key(e);
-    if (!details.has(id)) details.set(id, await Api.ask('/api/device', Detail.query(e, shownQuestion)));
+    const at = networkOf(e),
+      id = Format.key(e) + (at < 0 ? '' : '#' + at),
+      q = at < 0 ? shownQuestion : { ...shownQuestion, model: Question.networksOf(shownQuestion)[at].model };
+    if (!details.has(id)) details.set(id, await Api.ask('/api/device', Detail.query(partOf(e), q)));
     await Charts.library();
     return details.get(id);
+  }
+  function showNetwork(index) {
+    view = { ...view, network: String(index + 1) };
+    remember(true);
+    showView(true);
   }
   async function showOpened(focus) {
     const id = view.open,
@@ -148,7 +160,8 @@
     }
     try {
       const d = await detailOf(e);
-      if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, e, d, siblings(e), toggle);
+      if (turn === asked && view.open === id && panel.isConnected) Detail.fill(panel, partOf(e), d, e.networks ? [] : siblings(e), toggle);
+      if (e.networks && panel.isConnected) panel.prepend(Detail.networks(e, networkOf(e), showNetwork));
     } catch (problem) {
       panel.replaceChildren(make('p', { className: 'problem', role: 'alert' }, problem.message));
     }
@@ -244,7 +257,20 @@
     } else return ask(false, kept);
   }
 
+  // A job file is a question: it replaces the one in the form.
+  async function openJob(file) {
+    wait(true);
+    try {
+      const [q, without] = await Job.open(file);
+      Question.write(q);
+      await ask();
+      if (without.length) $('said').textContent += ` ${file.name} also has ${without.join(', ')}, which the page has no field for.`;
+    } catch (problem) {
+      fail(new Error(`the file ${file.name}, ${problem.message.replace(/^job: /, '')}`));
+    }
+  }
   async function upload(file) {
+    if (Job.isName(file.name)) return openJob(file);
     wait(true);
     $('said').textContent = `Reading ${file.name} …`;
     try {
@@ -262,6 +288,7 @@
   async function download(what) {
     try {
       if (what === 'csv' || what === 'json') return Download[what](rank);
+      if (what === 'job') return Download.job(rank, Job.text(shownQuestion));
       const opened = view.open && Candidates.find(rank, view.open),
         entry = what === 'script' && opened ? { entry: String(opened.rank) } : {};
       $('said').textContent = `Writing the ${what} …`;
@@ -284,6 +311,7 @@
     Question.summarize();
     if (rank && event.target.id !== 'file') ask();
   });
+  $('add').addEventListener('click', () => Question.add());
   $('retry').addEventListener('click', () => ask(false, view));
   $('undo').addEventListener('click', () => {
     asked++;
@@ -301,7 +329,7 @@
     remember(true);
     showView();
   });
-  for (const what of ['report', 'json', 'csv', 'script']) $('get-' + what).addEventListener('click', () => download(what));
+  for (const what of ['report', 'json', 'csv', 'job', 'script']) $('get-' + what).addEventListener('click', () => download(what));
   for (const on of [true, false])
     $(on ? 'devices-all' : 'devices-none').addEventListener('click', () => {
       document.querySelectorAll('#devices input').forEach(box => {

@@ -13,7 +13,9 @@ const Candidates = (() => {
   const closeTo = (rank, best) =>
     Figures.best(rank).filter(e => e !== best && e.interval[0] <= best.interval[1] && e.interval[1] >= best.interval[0]);
   const strong = text => make('strong', {}, text);
+  const list = names => names.join(', ').replace(/, ([^,]*)$/, ' and $1');
   const modelName = rank =>
+    rank.models ? list(rank.models.map(Format.network)) :
     rank.model.startsWith('./') ? rank.model.slice(2) : rank.model.length > 40 ? 'the ' + rank.model.split(':')[0] + ' model' : rank.model;
 
   // Candidates that exceed a limit, and could be chosen if it were higher.
@@ -29,7 +31,7 @@ const Candidates = (() => {
 
   function sentence(rank) {
     const best = rank.ranking.find(e => e.rank === 1),
-      job = rank.job?.text; // "115 million samples"
+      job = !rank.models && rank.job?.text; // "115 million samples"
     if (!best) return [nothing(rank)];
     const many = Format.count(best) > 1,
       head = [
@@ -114,7 +116,7 @@ const Candidates = (() => {
   function relax(rank, limits, on) {
     if (rank.relax?.length)
       return rank.relax.flatMap(r => [
-        r.text.replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ',
+        Question.withoutOptions(r.text).replace(/^./, c => c.toUpperCase()).replace(/[^.]$/, '$&.') + ' ',
         ...(r.within_s || r.budget_usd ? [button('Ask with these limits', () => on.raise(r)), ' '] : []),
       ]);
     const able = beyondLimits(rank);
@@ -150,7 +152,7 @@ const Candidates = (() => {
       ['Queue', Format.queue(e)],
       ['Interruptions', Format.interruptions(e)],
       [Format.count(e) > 1 ? 'Memory per device' : 'Memory', Format.bytes(e.peak_bytes)],
-      ['Step', `${duration(e.step_time_s)}, batch ${e.batch}`],
+      ['Step', e.networks ? '' : `${duration(e.step_time_s)}, batch ${e.batch}`],
       ['Precision', e.precision],
       ['Plan', plan],
     ]);
@@ -180,6 +182,13 @@ const Candidates = (() => {
 
   const note = e =>
     e.pareto ? make('span', { className: 'tag', title: 'No other candidate is both faster and cheaper' }, 'Pareto') : null;
+  const about = e =>
+    (e.networks
+      ? [Format.place(e), ...e.networks.map(n => `${Format.network(n)} ${duration(n.time_s)}`)]
+      : [Format.place(e), Format.plan(e), e.precision, 'batch ' + e.batch]
+    )
+      .filter(Boolean)
+      .join(' · ');
   function row(e, rank, m, at, on) {
     const id = Format.key(e),
       details = 'detail-' + e.rank;
@@ -187,7 +196,7 @@ const Candidates = (() => {
       'button',
       { type: 'button', className: 'open', 'aria-expanded': 'false', 'aria-controls': details },
       make('span', { className: 'rank' }, String(e.rank)),
-      make('span', { className: 'what' }, make('span', { className: 'name' }, Format.title(e)), ' ', note(e)),
+      make('span', { className: 'what' }, make('span', { className: 'name' }, Format.title(e)), make('span', { className: 'brief', 'aria-hidden': 'true' }, Format.shortName(e)), ' ', note(e)),
     );
     const box = make('input', { type: 'checkbox', 'aria-label': 'Compare ' + Format.title(e), onchange: () => on.compare(e, box.checked) });
     const line = make(
@@ -197,7 +206,8 @@ const Candidates = (() => {
         'th',
         { scope: 'row' },
         open,
-        make('small', {}, [Format.place(e), Format.plan(e), e.precision, 'batch ' + e.batch].filter(Boolean).join(' · ')),
+        make('small', { className: 'place' }, about(e)),
+        make('small', { className: 'narrow-only' }, span(Format.timeSpan(e), duration)),
       ),
       make('td', {}, ...withSmall(duration(Format.seconds(e)), span(Format.timeSpan(e), duration))),
       make('td', { className: 'cost' }, ...withSmall(usd(Format.dollars(e)), span(Format.costSpan(e), usd))),
@@ -207,7 +217,7 @@ const Candidates = (() => {
         Format.energy(Format.joules(e)),
         isKnown(Format.carbon(e)) ? make('small', {}, Format.mass(Format.carbon(e)) + ' CO₂') : null,
       ),
-      make(
+      rank.models ? null : make(
         'td',
         { className: 'wide' },
         ...withSmall(short(e.throughput_samples_s), isKnown(e.tokens_s) ? short(e.tokens_s) + ' tokens/s' : ''),
@@ -230,7 +240,7 @@ const Candidates = (() => {
       make('th', { scope: 'col' }, 'Time'),
       make('th', { scope: 'col' }, 'Cost'),
       make('th', { scope: 'col', className: 'wide' }, 'Energy'),
-      make('th', { scope: 'col', className: 'wide' }, 'Samples/s'),
+      rank.models ? null : make('th', { scope: 'col', className: 'wide' }, 'Samples/s'),
       make(
         'th',
         { scope: 'col', className: 'plot' },
@@ -286,7 +296,7 @@ const Candidates = (() => {
     $('left-out').querySelector('summary').textContent = `${out.length} not ranked, and why`;
     const reason = e =>
         ({ excluded: 'beyond the deadline or the budget', 'does-not-fit': 'does not fit into memory' })[e.state] ||
-        (e.reason || e.state).replace(e.device, 'it').split(';')[0],
+        Question.withoutOptions((e.reason || e.state).replace(e.device, 'it').split(';')[0]),
       groups = new Map();
     for (const e of out.sort((a, b) => (b.state === 'excluded') - (a.state === 'excluded')))
       groups.set(reason(e), [...(groups.get(reason(e)) || []), e]);

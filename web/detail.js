@@ -86,7 +86,7 @@ const Detail = (() => {
         `A step of ${d.batch} samples takes ${duration(d.step_time_s)} (90 % interval ${Format.span(d.interval_s, duration)}). Limited by ${d.bottleneck}.`,
       ),
       make('p', { className: 'soft' }, evidence(d.share)),
-      ...d.warnings.map(text => make('p', { className: 'warning' }, 'Warning: ' + text)),
+      ...d.warnings.map(text => make('p', { className: 'warning' }, 'Warning: ' + Question.withoutOptions(text))),
     );
   }
   function tables(d, scales) {
@@ -129,7 +129,7 @@ const Detail = (() => {
           make('section', {}, make('h3', {}, 'Plan'), make('dl', { className: 'facts' }, ...planTerms(e, d))),
           figure('memory', 'Memory', `${bytes(d.peak_bytes)} of ${bytes(room)} at the peak${Format.count(e) > 1 ? ', per device' : ''}.`),
         ),
-        figure('waterfall', 'One step by operator type', 'Forward, backward and update, in each the longest first. Each part starts where the previous one ends.'),
+        figure('waterfall', 'One step by operator type', 'In the order of the step: each type stands where its first operator runs, and starts where the previous one ends.'),
         figure('timeline', 'Timeline of a step', d.timeline.about, 'whole'),
         figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step. The bold line is the main memory’s; marks above it read from a cache.'),
         siblings.length > 1 &&
@@ -163,6 +163,35 @@ const Detail = (() => {
     if (d.curve.length > 1) StepFigures.batches('d-batches', [d]);
   }
 
+  // ---- several networks: which one the details are of
+
+  const longest = e => e.networks.reduce((most, n, i) => (n.time_s > e.networks[most].time_s ? i : most), 0);
+  // A network as a candidate of its own, on the devices of the candidate.
+  const part = (e, i) => ({ ...e.networks[i], n: e.n, cluster: e.cluster, instance: e.instance, provider: e.provider ?? e.networks[i].provider });
+  function networks(e, chosen, choose) {
+    const cells = (n, i) => [
+      make('button', { type: 'button', className: 'link', 'aria-pressed': String(i === chosen), onclick: () => choose(i) }, Format.network(n)),
+      duration(n.time_s),
+      Format.usd(n.cost_usd),
+      percent(n.time_s / e.networks.reduce((sum, m) => sum + m.time_s, 0)),
+      String(n.batch),
+      Format.plan(part(e, i)) || '–',
+    ];
+    const table = make('table', { className: 'networks' });
+    fillTable(
+      table,
+      [['network'], ['time', ''], ['cost', ''], ['share', ''], ['batch', ''], ['plan']],
+      e.networks.map((n, i) => cells(n, i)),
+    );
+    return make(
+      'section',
+      { className: 'whole' },
+      make('h3', {}, 'Networks, one after the other'),
+      make('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Networks' }, table),
+      make('p', { className: 'soft' }, `Below: ${Format.network({ ...e.networks[chosen], weight: 1 })}. Click another one for its details.`),
+    );
+  }
+
   // The query of one candidate: the shared part of the question and the candidate's own plan.
   function query(e, q) {
     const p = e.plan,
@@ -178,5 +207,5 @@ const Detail = (() => {
     return { ...Question.shared(q), device: e.device, precision: e.precision, batch: p ? '' : String(e.batch), ...plan };
   }
   const close = () => Charts.drop(figures);
-  return { fill, draw, query, close };
+  return { fill, draw, query, close, longest, part, networks };
 })();

@@ -47,6 +47,7 @@ const Download = (() => {
     csv: rank => save(name(rank, '.csv'), 'text/csv', csv(rank)),
     json: rank => save(name(rank, '.json'), 'application/json', JSON.stringify(rank, null, 2) + '\n'),
     report: (rank, html) => save(name(rank, '.html'), 'text/html', html),
+    job: (rank, text) => save(name(rank, '.yaml'), 'application/yaml', text),
     script: (rank, text) => save(name(rank, '.sh'), 'text/x-shellscript', text),
   };
 })();

@@ -72,7 +72,8 @@ const Format = (() => {
   const joules = e => e.job?.energy_j ?? (isKnown(e.kwh) ? e.kwh * 3.6e6 : null);
   const carbon = e => e.job?.co2_kg ?? null;
   const timeSpan = e =>
-    e.job?.interval_s ?? (isKnown(e.hours) && e.step_time_s ? e.interval_s.map(s => (s / e.step_time_s) * e.hours * 3600) : null);
+    e.job?.interval_s ??
+    (e.networks ? e.interval_s : null) ?? (isKnown(e.hours) && e.step_time_s ? e.interval_s.map(s => (s / e.step_time_s) * e.hours * 3600) : null);
   const costSpan = e =>
     e.job?.cost_interval_usd ?? (isKnown(dollars(e)) && timeSpan(e) ? timeSpan(e).map(s => (s / seconds(e)) * dollars(e)) : null);
   const isPlaced = e => e.rank !== null && e.rank !== undefined;
@@ -84,6 +85,11 @@ const Format = (() => {
       .map(part => part ?? '')
       .join('~')
       .replace(/~+$/, '');
+  // "3 × resnet50"
+  const network = n => (n.weight === 1 ? '' : n.weight + ' × ') + n.model.replace(/^\.\//, '');
+  const warnings = rank => rank.warnings || (rank.models || []).flatMap(m => m.warnings || []);
+  // The device without its maker, for narrow windows: "a100-40g".
+  const shortName = e => (count(e) > 1 ? count(e) + ' × ' : '') + e.device.replace(/^[^-]+-/, '');
   const title = e => (count(e) > 1 ? count(e) + ' × ' : '') + e.name;
   const brief = e => (count(e) > 1 ? count(e) + ' × ' : '') + e.device;
   const seller = e => [e.instance, e.provider].filter(Boolean).join(', ') || site(e);
@@ -144,6 +150,9 @@ const Format = (() => {
     isPlaced,
     key,
     title,
+    network,
+    warnings,
+    shortName,
     brief,
     site,
     seller,

@@ -128,7 +128,7 @@ const StepFigures = (() => {
   function parts(detail) {
     const plan = detail.plan || {},
       times = phase => (phase === 'update' ? 1 : plan.accumulate || 1) / (plan.pp || 1); // of one micro-batch on all stages
-    const inOrder = [...detail.kinds].sort((a, b) => phases.indexOf(a.phase) - phases.indexOf(b.phase));
+    const inOrder = [...detail.kinds].sort((a, b) => phases.indexOf(a.phase) - phases.indexOf(b.phase) || a.first - b.first);
     const list = inOrder.map(k => ({ name: k.type, phase: k.phase, time_s: k.time_s * times(k.phase) }));
     const s = detail.stages,
       exposed = s.communication_s - s.overlapped_s;

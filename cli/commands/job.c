@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - `centimani job init MODEL ... [options of rank]`: write the question as a file for `rank --job`. */
+/* job.c - `centimani job init MODEL ... [options of rank]`: write the question as a file for `rank --job`; `job show FILE`: print
+   such a file as JSON. */
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
@@ -91,12 +92,22 @@ static void write_job(FILE *out, const settings *s)
     }
 }
 
+/* The file is checked as `rank --job` would. */
+static int show(const char *path)
+{
+    settings s = {.show_job = true, .job_file = path};
+    bool     read = read_job(find_command("rank"), &s, path);
+    cm__ctx_free(s.job_ctx);
+    return read ? EXIT_DONE : EXIT_USAGE;
+}
+
 int run_job_file(settings *s)
 {
-    static const char *const actions[] = {"init"};
+    static const char *const actions[] = {"init", "show"};
+    if (!s->job_file && strcmp(s->operands[0], "show") == 0 && s->n_operands == 2) return show(s->operands[1]);
     if (s->job_file) return say("job init writes a job; it reads none: leave out --job"), EXIT_USAGE;
     if (strcmp(s->operands[0], "init") != 0 || s->n_operands < 2)
-        return no_action("job", s->operands[0], actions, 1, "init MODEL[*WEIGHT]...");
+        return no_action("job", s->operands[0], actions, 2, "init MODEL[*WEIGHT]...");
     char  *text = NULL;
     size_t size = 0;
     FILE  *out = open_memstream(&text, &size);

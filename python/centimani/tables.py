@@ -48,6 +48,9 @@ COLUMNS: Dict[str, Sequence[Column]] = {
     "Job": (("devices", lambda r: str(r.n)), DEVICE, ("at", lambda r: r.provider or r.cluster or "-"),
             ("time", lambda r: seconds(r.job["time_s"])), ("USD", lambda r: number(r.job["cost_usd"])), *STEP[:2],
             ("fits", lambda r: _yes_no(r.fits))),
+    "JobNetworks": (("devices", lambda r: str(r.n)), DEVICE, ("at", lambda r: r.provider or r.cluster or "-"),
+                    ("time", lambda r: seconds(r.time_s)), ("90 % interval", lambda r: _ends(r.time_s)),
+                    ("USD", lambda r: number(r.cost_usd)), ("fits", lambda r: _yes_no(r.fits))),
     "Networks": (DEVICE, ("time", lambda r: seconds(r.time_s)), ("90 % interval", lambda r: _ends(r.time_s)),
                  ("USD", lambda r: number(r.cost_usd)), ("fits", lambda r: _yes_no(r.fits))),
     "Memory": (DEVICE, BATCH, *NEEDS, ("most at", lambda r: r.peak_op or "-")),
@@ -117,7 +120,8 @@ class Table(Generic[T]):
         if not self.rows or self.kind is None:
             return []
         first = self.rows[0]
-        name = "Job" if getattr(first, "job", None) else "Networks" if getattr(first, "networks", None) else self.kind.__name__
+        kinds = "Job" * bool(getattr(first, "job", None)) + "Networks" * bool(getattr(first, "networks", None))
+        name = kinds or self.kind.__name__
         columns = [*COLUMNS[name], *(_network(i, n) for i, n in enumerate(getattr(first, "networks", None) or []))]
         return [[title for title, _ in columns]] + [[show(r) for _, show in columns] for r in self.rows]
 

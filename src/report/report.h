@@ -502,6 +502,7 @@ typedef struct cm__explain_op {
     cm_class         op_class;
     cm__explain_side on[2]; /* on the device and on --versus; zeroed if it does not run there */
     double           weight; /* sort key: the difference of the times, or the time */
+    int32_t          first;  /* place of its first node in the step */
 } cm__explain_op;
 
 /* Sum over the operators of a type in a phase. */
@@ -509,6 +510,7 @@ typedef struct cm__explain_kind {
     const char *type;
     cm_phase    phase;
     double      time_s[2], best_s[2]; /* best: at the roofline */
+    int32_t     first;                /* as of operators */
 } cm__explain_kind;
 
 /* The roof of one memory level. `ridge_flop_byte`: the intensity from which on arithmetic decides. */

@@ -90,6 +90,7 @@ static const struct {
     {"price", "price", "price", NULL},
     {"where", "where", "where", NULL},
     {"devices", "devices", "devices", NULL},
+    {"networks", NULL, NULL, NULL}, /* several networks are left to the page */
 };
 #define N_FIELDS (sizeof fields / sizeof *fields)
 

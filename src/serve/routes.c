@@ -14,6 +14,7 @@
 
 #define WORDS_MOST 96
 #define VALUE_MOST 512
+#define JOB_MOST 8000 /* characters of several networks, and of a job file */
 #define CHILDREN_MOST 2
 #define JSON "application/json"
 #define ANSWERS_MOST 4 /* computed concurrently in this process; each uses several threads */
@@ -152,21 +153,76 @@ noreturn static void unknown_model(api_call *a, const char *model)
              meant ? meant : "", meant ? "'?" : "; /api/models lists them");
 }
 
-static void add_model(api_call *a)
+/* The name of a model for the program, which runs in the folder of the uploaded file, if there is one. */
+static const char *checked_model(api_call *a, const char *model)
 {
-    const char *model = a->query->value(a->query->request, "model");
-    char        name[CM__UPLOAD_NAME];
+    char name[CM__UPLOAD_NAME], folder[sizeof a->folder];
     if (!model || !*model) cm__fail(a->ctx, CM_ERR_ARGUMENT, "the query names no model, such as model=resnet50");
     if (strlen(model) > VALUE_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "model: more than %d characters", VALUE_MOST);
     if (strncmp(model, "upload:", 7) == 0) {
-        if (!cm__upload_find(a->routes->uploads, model + 7, a->folder, name))
+        if (!cm__upload_find(a->routes->uploads, model + 7, folder, name))
             cm__fail(a->ctx, CM_ERR_UNKNOWN, "the server no longer has that file; upload it again");
-        add_word(a, cm__format(a->ctx, "./%s", name));
-    } else if (cm_model_find(model)) add_word(a, model);
-    else if (is_description(model)) {
-        strcpy(a->folder, "/");
-        add_word(a, model);
-    } else unknown_model(a, model);
+        if (a->folder[1] && strcmp(a->folder, folder) != 0)
+            cm__fail(a->ctx, CM_ERR_ARGUMENT, "only one of several networks can be a file: name the others");
+        strcpy(a->folder, folder);
+        return cm__format(a->ctx, "./%s", name);
+    }
+    if (cm_model_find(model)) return model;
+    if (!is_description(model)) unknown_model(a, model);
+    if (!a->folder[0]) strcpy(a->folder, "/");
+    return model;
+}
+
+static void add_model(api_call *a) { add_word(a, checked_model(a, a->query->value(a->query->request, "model"))); }
+
+/* ---- several networks and job files ------------------------------------------------------------------------------ */
+
+static void release(void *tree) { json_decref(tree); }
+static void release_text(void *text) { free(text); }
+
+/* One network of a question: the members that a job file may have, as texts; the model is one that a client may name. */
+static json_t *checked_network(api_call *a, json_t *given)
+{
+    static const char *const keys[] = {"weight", "samples", "tokens", "epochs", "seq", "batch"};
+    json_t *network = json_pack("{s:s}", "model", checked_model(a, json_string_value(json_object_get(given, "model"))));
+    if (!network) cm__fail(a->ctx, CM_ERR_ARGUMENT, "networks: a model has letters that are no UTF-8");
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = json_string_value(json_object_get(given, keys[i]));
+        if (value && *value) json_object_set_new(network, keys[i], json_string(value));
+    }
+    return network;
+}
+
+/* networks=[{"model": ..., "weight": ..., "samples": ...}, ...]: an option --job with the same list; false: not given. */
+static bool add_networks(api_call *a)
+{
+    const char *text = a->query->value(a->query->request, "networks");
+    if (!text || !*text || strcmp(a->query->path, "/api/rank") != 0) return false;
+    if (strlen(text) > JOB_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "networks: more than %d characters", JOB_MOST);
+    json_t *given = json_loads(text, 0, NULL), *job = json_object(), *list = json_array();
+    cm__defer(a->ctx, release, given);
+    cm__defer(a->ctx, release, job);
+    json_object_set_new(job, "models", list);
+    if (!json_is_array(given) || !json_array_size(given))
+        cm__fail(a->ctx, CM_ERR_ARGUMENT, "networks is a list such as [{\"model\": \"resnet50\", \"weight\": \"2\"}]");
+    for (size_t i = 0; i < json_array_size(given); i++)
+        json_array_append_new(list, checked_network(a, json_array_get(given, i)));
+    char *written = json_dumps(job, JSON_COMPACT);
+    if (!written) cm__fail(a->ctx, CM_ERR_MEMORY, "out of memory");
+    cm__defer(a->ctx, release_text, written);
+    add_word(a, cm__format(a->ctx, "--job=%s", written));
+    return true;
+}
+
+/* The text of a job file, which `job show` checks and gives back as JSON. It names files, but none is opened. */
+static void add_job_text(api_call *a)
+{
+    const char *text = a->query->value(a->query->request, "text");
+    if (!text || !*text) cm__fail(a->ctx, CM_ERR_ARGUMENT, "the query has no text: that of a job file");
+    if (strlen(text) > JOB_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "a job file of more than %d characters", JOB_MOST);
+    add_word(a, "show");
+    add_word(a, "--"); /* the text may begin with a dash */
+    add_word(a, cm__format(a->ctx, "%s\n", text)); /* with a line break it is no path */
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------------------- */
@@ -236,6 +292,7 @@ static const struct {
     {"/api/devices", "devices", no_options, false, {"--json"}, JSON},
     {"/api/version", "version", no_options, false, {"--json"}, JSON},
     {"/api/rank", "rank", ranking_options, true, {"--json"}, JSON},
+    {"/api/job", "job", no_options, false, {NULL}, JSON},
     {"/api/device", "explain", device_options, true, {"--json", "--full"}, JSON},
     {"/api/graph", "graph", no_options, true, {"--json"}, JSON},
     {"/api/script", "rank", script_options, true, {"--job-script=-"}, "text/plain; charset=utf-8"},
@@ -256,7 +313,8 @@ static bool make_command(api_call *a)
     for (size_t i = 0; i < sizeof routes / sizeof *routes; i++) {
         if (strcmp(a->query->path, routes[i].path) != 0) continue;
         add_word(a, routes[i].command);
-        if (routes[i].model) add_model(a);
+        if (strcmp(routes[i].command, "job") == 0) add_job_text(a);
+        if (routes[i].model && !add_networks(a)) add_model(a);
         for (int k = 0; k < 2 && routes[i].flags[k]; k++) add_word(a, routes[i].flags[k]);
         a->type = routes[i].type;
         for (int k = 0; routes[i].options[k]; k++) add_option(a, routes[i].options[k]);

@@ -41,7 +41,7 @@ function printResults() {
 
 // ---- windows
 
-const wide = { width: 1280, height: 900 },
+const wide = { width: 1440, height: 900 },
   phone = { width: 390, height: 844 };
 const windows = [
   ['desktop', { viewport: wide }],

@@ -3,6 +3,7 @@
 'use strict';
 const fs = require('fs');
 const path = require('path');
+const { execFileSync } = require('child_process');
 const { test, equal, yes, open, checkView, startServer, stopServer } = require('./checks.js');
 const { settled, after, drawnDetail, order, toggle, opened, hold, refuse, answerTo } = require('./steps.js');
 const everyState = require('./states.js');
@@ -342,6 +343,82 @@ const uses = {
     await after(page, () => page.press('#budget', 'Enter'));
     yes(!(await page.isVisible('#problem')), 'refused');
   },
+  'several networks: rows of the form, sums, and the details of one of them': async (page, browser, url) => {
+    await page.goto(url + '?model=resnet50&data=1M&devices=nvidia-h200,nvidia-l4&objective=time');
+    await settled(page);
+    yes(!(await page.isVisible('#times')), 'a weight of one network');
+    await page.click('#add');
+    await page.fill('#model-2', 'bert-large');
+    await page.fill('#times-2', '2');
+    await page.fill('#data-2', '1M');
+    await after(page, () => page.press('#data-2', 'Enter'));
+    const answer = await page.evaluate(() =>
+        fetch(
+          '/api/rank?objective=time&devices=nvidia-h200,nvidia-l4&networks=' +
+            encodeURIComponent('[{"model":"resnet50","samples":"1M"},{"model":"bert-large","weight":"2","samples":"1M"}]'),
+        ).then(r => r.json()),
+      ),
+      best = answer.ranking[0];
+    yes(/^NVIDIA H200.* trains resnet50 and 2 × bert-large in /.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+    yes(Math.abs(best.networks[0].time_s + best.networks[1].time_s - best.time_s) < 1e-6 * best.time_s, 'the sum');
+    await toggle(page, 0);
+    await drawnDetail(page);
+    yes(/^bert-large/.test((await page.textContent('.networks [aria-pressed=true]')).replace('2 × ', '')), 'the longest is not open');
+    await page.click('.networks button >> text=resnet50');
+    await page.waitForFunction(() => document.querySelector('.networks [aria-pressed=true]')?.textContent === 'resnet50');
+    await drawnDetail(page);
+    await checkView(page, 'networks');
+    const again = await open(browser, page.url());
+    await settled(again);
+    await drawnDetail(again);
+    equal(await again.inputValue('#model-2'), 'bert-large', 'the second network by the link');
+    equal(await again.textContent('.networks [aria-pressed=true]'), 'resnet50', 'the opened network by the link');
+    await again.context().close();
+    await after(page, () => page.click('[aria-label="Remove network 2"]'));
+    yes(/ trains resnet50 in /.test(await page.textContent('#sentence')), await page.textContent('#sentence'));
+  },
+  'a job file: what the page saves, the program and the page read': async (page, browser, url, work) => {
+    await page.goto(
+      url + '?model=resnet50&times=3&data=1281167&epochs=9&networks=bert-large%7C2%7C1B%7Ctokens;unet&within=3d&budget=3M&max_devices=8&devices=nvidia-h200,nvidia-l4',
+    );
+    await settled(page);
+    const sentence = await page.textContent('#sentence'),
+      file = path.join(work, 'job.yaml'),
+      saved = page.waitForEvent('download');
+    await page.click('#get-job');
+    await (await saved).saveAs(file);
+    const json = JSON.parse(execFileSync(process.env.CENTIMANI_PROGRAM || process.argv[2], ['rank', '--job', file, '--json'], { maxBuffer: 1 << 28 }));
+    equal(json.model, 'resnet50*3 bert-large*2 unet', 'the networks that the program reads');
+    yes(sentence.includes(json.ranking[0].name), `${sentence} is not ${json.ranking[0].name}`);
+    await page.goto(url);
+    await settled(page);
+    await after(page, () => page.setInputFiles('#file', file));
+    equal(await page.textContent('#sentence'), sentence, 'the answer to the file');
+    for (const [field, value] of Object.entries({ model: 'resnet50', times: '3', data: '1281167', within: '72h', budget: '3000000', 'model-2': 'bert-large', 'unit-2': 'tokens' }))
+      equal(await page.inputValue('#' + field), value, field);
+    fs.writeFileSync(file, 'models: [resnet50]\nwieght: 3\n');
+    await page.setInputFiles('#file', file);
+    await page.waitForSelector('#problem:not([hidden])');
+    yes(/^The file job\.yaml, line 2: there is no key 'wieght'\. /.test(await page.textContent('#problem-text')), await page.textContent('#problem-text'));
+    page.problems.length = 0; // the status 400
+  },
+  'a phone shows device, time and price on one line': async (page, browser, url) => {
+    const narrow = await open(browser, url + '?model=gpt2-xl&data=1G&unit=tokens&max_devices=64&all=1', { viewport: { width: 390, height: 844 } });
+    await settled(narrow);
+    const rows = await narrow.$$eval('#candidates tr.row', list =>
+      list.map(tr => {
+        const line = parseFloat(getComputedStyle(tr).lineHeight) || 24,
+          range = document.createRange(),
+          box = node => (range.selectNodeContents(node), range.getBoundingClientRect()),
+          name = box(tr.querySelector('.brief')),
+          cells = [...tr.querySelectorAll('td')].slice(0, 2).map(td => box(td.firstChild));
+        return [tr.dataset.key, name.height < 1.5 * line, ...cells.map(c => c.height < 1.5 * line && Math.abs(c.top - name.top) < line / 2 && c.left > name.right - 1)];
+      }),
+    );
+    equal(rows.filter(row => row.slice(1).some(ok => !ok)).join('; '), '', 'rows of several lines');
+    await checkView(narrow, 'rows');
+    await narrow.context().close();
+  },
   'limits that nothing meets: the suggested ones are one click away': async (page, browser, url) => {
     await page.goto(url + '?model=resnet50&data=1281167&epochs=90&max_devices=8&within=30min&budget=2&devices=nvidia-a100-80g,nvidia-l4');
     await settled(page);
@@ -438,7 +515,7 @@ const uses = {
     // Addresses, and how many requests for a ranking the page needs.
     const addresses = [
       ['', 0],
-      ...examples.map(query => [query, 0]),
+      ...examples.map(query => [query, query.includes('networks=') ? 1 : 0]),
       ['?model=gpt2&data=1,000,000&unit=tokens&max_devices=2&within=3d&budget=500&batch=64&carbon=56', 0],
       ['?model=resnet18&precision=amp-fp16&optimizer=sgd&where=memory%3E20GB&devices=nvidia-l4%2Cnvidia-h100', 0],
       ['?model=resnet18&within=90min', 1], // a deadline that only the page translates

@@ -111,6 +111,9 @@ class Answers(unittest.TestCase):
         self.assertTrue(lines[0].split()[:5] == ["devices", "device", "at", "time", "USD"] and len(lines) == 3, lines)
 
     def test_several_networks(self):
+        whole = centimani.rank({"resnet50": 3, "unet": 1}, max_devices=2, devices="nvidia-h100", samples="1M")
+        self.assertAlmostEqual(whole[0].time_s, sum(n["time_s"] for n in whole[0].networks))
+        self.assertEqual(str(whole).split("\n")[0].split()[-2:], ["resnet50*3", "unet"])
         both = centimani.rank({"resnet50": 3, "unet": 1}, devices=[H200, "nvidia-l4"], samples="1M")
         alone = centimani.rank("unet", objective="time", devices=H200, samples="1M")[0]
         first = both[0]

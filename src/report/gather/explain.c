@@ -40,7 +40,7 @@ static void gather(cm__explain_report *r, int side, double samples)
         r->ops = cm__grow(r->ctx, r->ops, r->n_ops, &r->cap_ops, sizeof *r->ops);
         cm__explain_op *op = &r->ops[r->n_ops++];
         *op = (cm__explain_op){.name = cm_node_name(n), .type = cm_node_type(n), .phase = cm_node_phase(n),
-                               .op_class = cm_node_class(n)};
+                               .op_class = cm_node_class(n), .first = t->node};
         op->on[side] = (cm__explain_side){.time_s = t->time_s * scale, .flop = t->flop * scale,
                                           .bytes = t->bytes * scale, .how = t->how};
     }
@@ -60,8 +60,10 @@ static void join_equal(cm__explain_report *r)
     if (r->n_ops) qsort(r->ops, (size_t)r->n_ops, sizeof *r->ops, by_name);
     for (int32_t i = 1; i < r->n_ops; i++) {
         if (by_name(&r->ops[kept], &r->ops[i]) != 0) r->ops[++kept] = r->ops[i];
-        else
+        else {
             for (int side = 0; side < 2; side++) add_side(&r->ops[kept].on[side], &r->ops[i].on[side]);
+            if (r->ops[i].first < r->ops[kept].first) r->ops[kept].first = r->ops[i].first;
+        }
     }
     r->n_ops = r->n_ops ? kept + 1 : 0;
 }
@@ -155,7 +157,7 @@ static cm__explain_kind *kind_of(cm__explain_report *r, const cm__explain_op *op
     for (int32_t k = 0; k < r->n_kinds; k++)
         if (strcmp(r->kinds[k].type, op->type) == 0 && r->kinds[k].phase == op->phase) return &r->kinds[k];
     r->kinds = cm__grow(r->ctx, r->kinds, r->n_kinds, &r->cap_kinds, sizeof *r->kinds);
-    r->kinds[r->n_kinds] = (cm__explain_kind){.type = op->type, .phase = op->phase};
+    r->kinds[r->n_kinds] = (cm__explain_kind){.type = op->type, .phase = op->phase, .first = op->first};
     return &r->kinds[r->n_kinds++];
 }
 
@@ -163,6 +165,7 @@ static void sum_kinds(cm__explain_report *r)
 {
     for (int32_t i = 0; i < r->n_ops; i++) {
         cm__explain_kind *k = kind_of(r, &r->ops[i]);
+        if (r->ops[i].first < k->first) k->first = r->ops[i].first;
         for (int side = 0; side < 2; side++) {
             const cm__explain_side *s = &r->ops[i].on[side];
             k->time_s[side] += s->time_s;

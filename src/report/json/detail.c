@@ -43,6 +43,7 @@ static void operators(cm__ctx *ctx, json_t *o, const cm__explain_report *r)
         json_t *e = cm__json_append(ctx, kinds, json_object());
         cm__json_set(ctx, e, "type", json_string(r->kinds[i].type));
         cm__json_set(ctx, e, "phase", json_string(cm_phase_name(r->kinds[i].phase)));
+        cm__json_set(ctx, e, "first", json_integer(r->kinds[i].first)); /* place in the step */
         cm__json_set(ctx, e, "time_s", cm__json_number(r->kinds[i].time_s[0]));
         cm__json_set(ctx, e, "at_ceiling_s", cm__json_number(r->kinds[i].best_s[0]));
     }

@@ -35,13 +35,16 @@ static void price(cm__ctx *ctx, json_t *o, const cm_job_entry *e)
     cm__json_set(ctx, p, "source", cm__json_text(ctx, e->price_source));
 }
 
-/* What a network adds to an entry: its own prediction, plan and job, once. */
+/* A network of an entry: its prediction and plan; its job once, and time, cost and energy times its weight. */
 static void network(cm__ctx *ctx, json_t *o, const cm_job *j, int32_t i, const cm_job_entry *part)
 {
     const cm_network *n = cm_job_network(j, i);
     double            seq = cm_job_get_info(cm_job_of_network(j, i))->tokens_per_sample;
     cm__json_set(ctx, o, "model", cm__json_text(ctx, n->model));
     cm__json_set(ctx, o, "weight", cm__json_number(n->weight));
+    cm__json_set(ctx, o, "time_s", cm__json_number(n->weight * part->time_s));
+    cm__json_set(ctx, o, "cost_usd", cm__json_number(n->weight * part->cost_usd));
+    cm__json_set(ctx, o, "energy_j", cm__json_number(n->weight * part->energy_j));
     cm__rank_json_entry(ctx, o, &part->at, 0, (int64_t)seq, seq);
     price(ctx, o, part);
     json_t *plan = cm__json_set(ctx, o, "plan", part->at.fits ? json_object() : json_null());

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "graph/graph.h"
+#include "import/embedded.h"
 #include "import/import.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
