@@ -29,8 +29,7 @@ Host parameters that only a run can reveal come from one row of the source, whic
 **Evidence.** No parameter was fitted to *judged* rows. They are
 
 - *first sight*: predicted before anything followed from them ([evidence](../evidence/README.md) has more of these);
-- *left out*: predicted with a profile fitted without the row's model (machines other than GPUs: docs/dev/execution-models.md,
-  `data/results/left-out-styles.json`);
+- *left out*: predicted with a profile fitted without the row's model (docs/dev/execution-models.md);
 - *not fitted*: no fit used them, but their errors were known while rules were written, which is weaker evidence.
 
 Not counted are *sibling* rows, which use a number that was solved from another row of their source, *look-up* rows, whose kernel shapes are in

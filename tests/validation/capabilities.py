@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""capabilities.py - PROGRAM: every line of data/papers/capabilities.tsv that claims to work does.
+
+A claim is a command that must run or be refused by name, or rows of a validation set, all within 25 % of the published
+value or at least so many pairs in the published order. Prints TAP. Fails, too, if fewer lines claim to work than LEAST.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LEAST, LINES, NEAR = 57, 102, 0.25
+SCALES = ("cerebras-cs2", "habana-gaudi2", "sambanova-sn30")  # Figure 8: the first scales best
+WORKS, DONE = "●", (0, 3)
+
+
+def ask(program, words):
+    return subprocess.run([program, *words], capture_output=True, text=True, check=False, timeout=170)
+
+
+def matching(sets, text):
+    name, _, pattern = text.partition(": ")
+    return [row for row in sets[name] if re.search(pattern, row["where"]) or re.search(pattern, row["model"])]
+
+
+def far_rows(sets, text):
+    """Rows that are further off, or refused; text: there are none at all."""
+    rows = [row for row in matching(sets, text) if row["refused"] or row["predicted"] is not None]
+    values = [row for row in rows if row["unit"] not in ("pairs", "")]
+    return [f"{row['where']}: {row['error']:+.0%}" for row in values if row["refused"] or abs(row["error"]) > NEAR] or (
+        [] if values else ["no row"])
+
+
+def orders(sets, text):
+    text, _, asked = text.rpartition(": ")
+    least, _, every = asked.partition(" of ")
+    rows = [row for row in matching(sets, text) if row["unit"] == "pairs"]
+    right, pairs = (int(sum(row[key] or 0 for row in rows)) for key in ("predicted", "measured"))
+    return [] if right >= int(least) and pairs == int(every) else [f"{right} of {pairs} pairs"]
+
+
+def scales(program):
+    found = [json.loads(ask(program, ["scale", "unet", "--device", d, "-n", "1,8", "--json"]).stdout)["points"][-1]["efficiency"] for d in SCALES]
+    return [] if found[0] == max(found) else [f"efficiencies {found}"]
+
+
+def fault(program, sets, check):
+    kind, _, text = check.partition(" ")
+    if kind == "run":
+        done = ask(program, text.split())
+        return [] if done.returncode in DONE else [done.stderr.strip()]
+    if kind == "refused":
+        return [] if ask(program, text.split()).returncode not in DONE else ["not refused"]
+    if kind == "names":
+        return [] if (ROOT / "tests/cli/rank_as.case").exists() else ["no case"]
+    return scales(program) if kind == "scale" else far_rows(sets, text) if kind == "row" else orders(sets, text)
+
+
+def main():
+    program = sys.argv[1]
+    sets = {one["set"]: one["rows"] for one in json.loads(ask(program, ["validate", "--set", "all", "--json"]).stdout)["sets"]}
+    lines = [line.split("\t") for line in (ROOT / "data/papers/capabilities.tsv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    claims = [line for line in lines if line[2] == WORKS]
+    results = [(f"{paper}: {what}", fault(program, sets, check)) for paper, what, _, check, _ in claims]
+    results.append((f"{len(claims)} of {len(lines)} work", [] if len(claims) >= LEAST and len(lines) == LINES else ["too few"]))
+    print(f"1..{len(results)}")
+    for number, (what, wrong) in enumerate(results, 1):
+        print(f"{'not ' if wrong else ''}ok {number} - {what}{': ' if wrong else ''}{'; '.join(wrong)}")
+    return any(wrong for _, wrong in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
