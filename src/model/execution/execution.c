@@ -264,7 +264,7 @@ cm__run cm__execution_run(cm__ctx *ctx, const cm_graph *step, const cm_device *d
     cm__run              run = {.node_s = cm__alloc_array(ctx, (size_t)step->n_nodes, sizeof *run.node_s),
                                 .devices = 1,
                                 .micro_batch = request->batch,
-                                .host_s = cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
+                                .host_s = job.single_operator ? 0 : cm__value_or(e->step_s, 0) * cm__value_or(device->calibration.host, 1)};
     if (prepared) job.prepared = *prepared;
     if (!job.prepared.measured) job.prepared.measured = cm__measured_new(ctx, step, device);
     job.chips = request->chips;

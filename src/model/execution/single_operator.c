@@ -6,7 +6,7 @@
  * single operator has none of these. If a profile has rates of operator benchmarks (`execution.operator`), they time a
  * graph of one operator: without layout and weight streaming, with operands on the chip, or in slices if they are
  * larger than it. If the bandwidth of that memory is unknown, the execution model's own rule applies. A recurrent layer
- * does not count as one operator: every time step is a small product.
+ * does not count as one operator: every time step is a small product. Repetition on the device needs no host.
  */
 #include <math.h>
 #include "device/number.h"

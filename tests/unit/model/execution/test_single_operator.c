@@ -42,9 +42,20 @@ static void cached_operands_are_read_from_the_cache(void **state)
     assert_near(large.info.device_time_s, 4e6 / 1e9, 1e-6);
 }
 
+/* Repetition on the device: the host's 1 s of a step is a network's alone. */
+static void no_host_starts_an_operator(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("kernel-by-kernel", "1e6", "1e9", EFFICIENCY("1") ALONE ", \"step_overhead\": " NUMBER("1", "s"),
+                            ", \"placement\": {\"ephemeral\": \"DRAM\"}");
+    assert_near(ask(chip, "gemm:m=1024,n=1024,k=1024", 1, true).info.host_time_s, 0, 1e-9);
+    assert_near(ask(chip, "mlp:in=64,hidden=64x64,out=64", 1, true).info.host_time_s, 1, 1e-6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_host_starts_an_operator),
         cmocka_unit_test(operators_alone_have_the_rates_of_benchmarks),
         cmocka_unit_test(cached_operands_are_read_from_the_cache),
     };
