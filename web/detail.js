@@ -131,7 +131,7 @@ const Detail = (() => {
         ),
         figure('waterfall', 'One step by operator type', 'In the order of the step: each type stands where its first operator runs, and starts where the previous one ends.'),
         figure('timeline', 'Timeline of a step', d.timeline.about, 'whole'),
-        figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step. The bold line is the main memory’s; marks above it read from a cache.'),
+        figure('roofline', 'Roofline', 'Each mark is an operator; its area is its share of the step. The bold line is the main memory’s. Marks above its slope read from a cache. Marks above its flat part are estimates with an error, or of cards that exceed the clock of their data sheet.'),
         siblings.length > 1 &&
           figure(
             'counts',
@@ -147,7 +147,7 @@ const Detail = (() => {
               ' Dashed: linear scaling.' +
               (d.scaling_ends ? ` The curve ends: ${d.scaling_ends}.` : ''),
           ),
-        !e.plan && d.curve.length > 1 && figure('batches', 'Batch size', 'Up to the largest that fits into memory.'),
+        !e.plan && d.curve.length > 1 && figure('batches', 'Batch size', 'Speed and memory, up to the largest that fits.'),
         tables(d, scales && siblings.length < 2),
       ].filter(Boolean),
     );

@@ -209,18 +209,24 @@ const StepFigures = (() => {
   }
 
   function batches(id, details) {
-    const fit = details.flatMap(d => d.curve.filter(p => p.verdict !== 'does not fit'));
+    const fit = details.flatMap(d => d.curve.filter(p => p.verdict !== 'does not fit')),
+      alone = details.length < 2; // with the memory as a second line
+    const line = (d, i, label, of, more = {}) => ({
+      label,
+      borderColor: palette(i),
+      backgroundColor: palette(i),
+      data: d.curve.filter(p => p.verdict !== 'does not fit').map(p => ({ x: p.batch, y: of(p) })),
+      pointRadius: 3,
+      tension: 0,
+      ...more,
+    });
     draw(id, {
       type: 'line',
       data: {
-        datasets: details.map((d, i) => ({
-          label: nameOf(d),
-          borderColor: palette(i),
-          backgroundColor: palette(i),
-          data: d.curve.filter(p => p.verdict !== 'does not fit').map(p => ({ x: p.batch, y: p.throughput_samples_s })),
-          pointRadius: 3,
-          tension: 0,
-        })),
+        datasets: [
+          ...details.map((d, i) => line(d, i, alone ? 'samples/s' : nameOf(d), p => p.throughput_samples_s)),
+          ...(alone ? [line(details[0], 1, 'GiB of memory', p => gib(p.peak_bytes), { yAxisID: 'memory', borderDash: [5, 4] })] : []),
+        ],
       },
       options: {
         scales: {
@@ -232,11 +238,9 @@ const StepFigures = (() => {
             'samples/s',
             fit.map(p => p.throughput_samples_s),
           ),
+          ...(alone && { memory: { ...axis('GiB', { beginAtZero: true }), position: 'right', grid: { drawOnChartArea: false } } }),
         },
-        plugins: {
-          ...(details.length < 2 && noLegend),
-          ...tip(c => c.dataset.label + ', batch ' + c.raw.x + ': ' + short(c.raw.y, 'samples/s')),
-        },
+        plugins: tip(c => 'batch ' + c.raw.x + ': ' + short(c.raw.y, alone ? c.dataset.label : 'samples/s')),
       },
     });
   }

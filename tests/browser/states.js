@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // states.js - every state of the page of `centimani serve` at desktop and phone size, in light and dark.
 'use strict';
+const path = require('path');
 const { test, equal, yes, windows, open, checkView, shot } = require('./checks.js');
 const { settled, after, drawnDetail, toggle } = require('./steps.js');
 
@@ -75,6 +76,12 @@ const pictured = [
   'page-phone-dark-opened',
 ];
 
+const figures = [
+  ['d-timeline', 'timeline'],
+  ['d-batches', 'memory-curve'],
+  ['d-roofline', 'roofline'],
+];
+
 async function everyState(browser, url, shots) {
   for (const [name, options] of windows)
     await test(`page, ${name}: every state is whole, readable and accessible`, async () => {
@@ -84,6 +91,8 @@ async function everyState(browser, url, shots) {
       for (const [state, reach] of states) {
         await reach(page);
         if (pictured.includes(`${file}-${state}`)) await shot(page, shots, `${file}-${state}`);
+        if (shots && state === 'opened' && name === 'desktop')
+          for (const [id, picture] of figures) await page.locator(`figure:has(#${id})`).screenshot({ path: path.join(shots, `figure-${picture}.png`) });
         await checkView(page, state);
         equal(page.problems.join('; '), '', state + ': console errors');
       }
