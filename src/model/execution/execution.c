@@ -26,9 +26,8 @@ static const struct {
 static const cm__effort effort_of[CM_CLASSES] = {
     [CM_CLASS_GEMM] = CM__EFFORT_GEMM,       [CM_CLASS_CONV] = CM__EFFORT_CONV,
     [CM_CLASS_ATTENTION] = CM__EFFORT_ATTENTION, [CM_CLASS_RNN] = CM__EFFORT_GEMM,
-    [CM_CLASS_NORM] = CM__EFFORT_MEMORY,     [CM_CLASS_ELEMENTWISE] = CM__EFFORT_MEMORY,
-    [CM_CLASS_REDUCTION] = CM__EFFORT_MEMORY, [CM_CLASS_MOVEMENT] = CM__EFFORT_MEMORY,
-    [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY, [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
+    [CM_CLASS_NORM] = CM__EFFORT_MEMORY, [CM_CLASS_ELEMENTWISE] = CM__EFFORT_MEMORY, [CM_CLASS_REDUCTION] = CM__EFFORT_MEMORY,
+    [CM_CLASS_MOVEMENT] = CM__EFFORT_MEMORY, [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY, [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
 };
 
 bool cm__execution_applies(const cm_device *device, cm_runtime runtime)
@@ -122,16 +121,18 @@ double cm__job_kept(const cm__job *j, const cm_node *n)
     return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
 }
 
-/* The fraction of the matrix units that a grouped convolution uses: units take `lanes` input channels, and groups
-   with fewer leave the rest idle. Without groups, kernel rows fill the lanes. */
+/* The part of the matrix units' `lanes` that has inputs: those of a product, or of a convolution's group, end in it. */
 static double used(const cm__job *j, const cm_node *n)
 {
     double lanes = cm__value_or(j->device->execution.lanes, 1);
-    if (lanes <= 1 || cm__class(n) != CM_CLASS_CONV) return 1;
+    bool   product = cm__class(n) == CM_CLASS_GEMM && n->phase == CM_FORWARD;
+    if (lanes <= 1 || (!product && cm__class(n) != CM_CLASS_CONV)) return 1;
     const cm_node   *forward = n->phase == CM_FORWARD ? n : &j->g->nodes[n->source];
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
     const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
-    bool             grouped = x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
+    double           summed = product && x->rank ? (double)x->dims[x->rank - 1].fixed : 0;
+    if (summed > 0) return summed / (lanes * ceil(summed / lanes));
+    bool             grouped = !product && x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
     return grouped ? fmin(1, (double)w->dims[1].fixed / lanes) : 1;
 }
 
@@ -139,8 +140,7 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
     double         measured_s = cm__job_measured(j, node, batch).time_s;
-    if (n->view) return 0;
-    if (measured_s >= 0) return measured_s;
+    if (n->view || measured_s >= 0) return n->view ? 0 : measured_s;
     cm__effort effort = effort_of[cm__class(n)];
     double     bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);

@@ -35,6 +35,15 @@ static void narrow_groups_leave_units_idle(void **state)
                 ask(LANES("1"), narrow, 1, true).info.device_time_s, 1e-6);
 }
 
+/* A product sums over whole vectors: 1,000 numbers take four of 320, and 640 fill two. */
+static void a_product_fills_whole_lanes(void **state)
+{
+    (void)state;
+    const char *odd = "gemm:m=256,n=256,k=1000", *even = "gemm:m=256,n=256,k=640";
+    assert_near(ask(LANES("320"), odd, 1, true).info.device_time_s, 1.28 * ask(LANES("1"), odd, 1, true).info.device_time_s, 1e-6);
+    assert_near(ask(LANES("320"), even, 1, true).info.device_time_s, ask(LANES("1"), even, 1, true).info.device_time_s, 1e-6);
+}
+
 #define MAPPED(more)                                                                                                   \
     CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") ", \"compiler_share\": " NUMBER("0.25", "1")             \
          more, PLACED("DRAM"))
@@ -92,6 +101,7 @@ int main(void)
         cmocka_unit_test(a_kernel_takes_its_share_of_the_peak),
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
         cmocka_unit_test(narrow_groups_leave_units_idle),
+        cmocka_unit_test(a_product_fills_whole_lanes),
         cmocka_unit_test(a_graph_may_be_laid_out_by_the_compiler_alone),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
         cmocka_unit_test(times_of_nodes_make_up_the_step),
