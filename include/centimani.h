@@ -1069,6 +1069,7 @@ typedef struct cm_op_time {
     const char *call;   /* "gemm forward nt-bias bf16 1,8192,3072,768": also the name of a benchmark case */
     double      time_s, flop, bytes, launches;
     cm_how      how;
+    double      error; /* standard error of time_s, relative; 0: a device that runs whole graphs */
 } cm_op_time;
 
 /* The step time if one property of the device were better by a factor: a higher rate or a shorter latency. */
@@ -1087,8 +1088,8 @@ void                      cm_prediction_free(cm_prediction *prediction);
 const cm_prediction_info *cm_prediction_get_info(const cm_prediction *prediction);
 int32_t                   cm_prediction_ops(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_op(const cm_prediction *prediction, int32_t index);
-/* Distinct kernel calls that the device's tables do not contain, longest first. time_s and launches are totals over the
-   step. */
+/* Distinct kernel calls that the device's tables do not contain, those first whose time times error is largest: a
+   benchmark measures them in this order. time_s and launches are totals over the step. */
 int32_t                   cm_prediction_missing_calls(const cm_prediction *prediction);
 const cm_op_time         *cm_prediction_missing_call(const cm_prediction *prediction, int32_t index);
 /* The same calls as a JSON case file for cm_bench_run(); NULL: out of memory. The prediction owns the text. */

@@ -27,25 +27,24 @@ struct cm_prediction {
     char              *cases; /* written on first request */
 };
 
-/* ---- operators --------------------------------------------------------------------------------------------------- */
+/* ---- operators: op_of() describes one run of a call -------------------------------------------------------------- */
 
-/* Describes one run of a call. */
 static cm_op_time op_of(cm_prediction *p, const cm__dispatch *d, const cm__timed *timed, int32_t call)
 {
     cm__call   c;
     char       text[TEXT_MAX];
-    cm_op_time op = {
-        .node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how};
+    cm_op_time op = {.node = -1, .time_s = timed[call].time_s, .launches = timed[call].launches, .how = timed[call].how,
+                     .error = hypot(timed[call].error, timed[call].shared)};
     cm__call_at(&d->calls[call], (double)p->info.micro_batch, &c);
     cm__call_work(&c, &op.flop, &op.bytes);
     op.call = cm__text_copy(p->ctx, cm__call_text(&c, text, sizeof text));
     return op;
 }
 
-static int by_time(const void *a, const void *b)
+static int by_doubt(const void *a, const void *b)
 {
-    double x = ((const cm_op_time *)a)->time_s, y = ((const cm_op_time *)b)->time_s;
-    return (x < y) - (x > y);
+    const cm_op_time *x = a, *y = b;
+    return (x->time_s * x->error < y->time_s * y->error) - (x->time_s * x->error > y->time_s * y->error);
 }
 
 static void sum_phases(cm_prediction_info *info, const cm__dispatch *d, const cm__timed *timed)
@@ -74,7 +73,7 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
         m->time_s *= d->runs[i];
         m->launches *= d->runs[i];
     }
-    if (p->n_missing) qsort(p->missing, (size_t)p->n_missing, sizeof *p->missing, by_time);
+    if (p->n_missing) qsort(p->missing, (size_t)p->n_missing, sizeof *p->missing, by_doubt);
 }
 
 /* ---- the step on a device with an execution model --------------------------------------------------------------- */

@@ -11,7 +11,7 @@ import types
 
 from bench_support import ADD, NEEDS, PACKAGE, SMALL, FakeDevice, bench, case_file, on_processor, run, torch
 
-from centimani.bench import cases, ceilings, grids, order, timers, verify
+from centimani.bench import cases, ceilings, grids, order, timers, verify, wanted
 from centimani.bench.calls import CALLS
 from centimani.bench.calls_layers import tensor_sizes
 
@@ -48,6 +48,24 @@ def time_is_shared(_):
     assert [case.sizes[0] for case in done if case.op == "fast"] == sorted(c.sizes[0] for c in done if c.op == "fast")
     assert len(line) == 290
     assert set(grids.TIME) == set(CALLS)
+
+
+def wanted_calls_come_by_value(_):
+    """The value of a call is its share of a network's time times its error, over the time to measure such a call."""
+    def ask(words, path):
+        assert path == "p.json" and words[0] in ("a", "b c"), words
+        calls = {"gemm forward nn fp32 1,8,8,8": 0.5, "softmax forward fp32 8,8": 0.25, "wish forward - fp32 1": 0.25}
+        return {"device_time_s": 1.0, "interval_s": [1.0, 2.0],
+                "missing": [{"call": call, "time_s": seconds, "error": 0.1} for call, seconds in calls.items()]}
+    queue = wanted.Wanted(["a", "'b c'"], types.SimpleNamespace(path="p.json"), CALLS, ["fp32"], ask)
+    assert [case.op for case in queue.cases] == ["gemm", "softmax"] and list(queue.refused) == ["wish forward - fp32 1"]
+    queue.pop(30.0)
+    queue.renew()
+    assert len(queue) == 1, "a call that was tried is not asked for again"
+    queue.taken.clear()
+    queue.renew()
+    assert [case.op for case in queue.cases] == ["softmax", "gemm"], "products took 30 s each"
+    assert abs(wanted.expected_error({"interval_s": [1.0, 1.0]})) < 1e-9
 
 
 def every_call_runs_and_is_right(_):
@@ -335,7 +353,7 @@ def unknown_words_give_one_line(_):
         assert done.returncode == 2 and "Traceback" not in done.stderr, done
 
 
-TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, every_call_runs_and_is_right,
+TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, wanted_calls_come_by_value, every_call_runs_and_is_right,
          types_of_operands_and_result, a_wrong_result_has_no_time, not_a_number_is_wrong, optimizer_sizes_add_up,
          long_calls_are_spread,
          other_kernels_run_before_each_repetition, kernels_are_cut_by_markers, kernels_that_overlap_count_once, a_lower_clock_does_not_count,

@@ -12,8 +12,6 @@ from . import grids
 from .cases import BadCase, label, parse, read
 from .order import ByShare, InOrder
 
-PROBE = "probe"  # the only "op" of --suite host
-
 
 def _options(words):
     parser = argparse.ArgumentParser(
@@ -22,6 +20,8 @@ def _options(words):
     parser.add_argument("--device", default="cuda", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
     parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
+    parser.add_argument("--for", dest="networks", metavar="MODEL", nargs="+", help="measure only the calls of these networks "
+                        "that the tables lack, most valuable first; a MODEL may have options of predict: 'resnet50 --batch 64'")
     parser.add_argument("--dtypes", metavar="LIST", help="only these types, such as bf16,fp32")
     parser.add_argument("--ops", metavar="LIST", help="only these ops, such as gemm,conv; 'host': host times")
     parser.add_argument("-o", "--output", metavar="FILE", default="profile.json",
@@ -54,9 +54,9 @@ def _among(text, known, what):
 
 def _cases(options, calls, dtypes):
     """The cases to measure, the selected ops, and the invalid cases of the file."""
-    ops = [options.ops] if options.ops == PROBE else _among(options.ops, [*calls, "host"], "op")
+    ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
-    listed, refused = read(options.cases, calls) if options.cases else (grids.cases(), [])
+    listed, refused = read(options.cases, calls) if options.cases else ([] if options.networks else grids.cases(), [])
     chosen = [case for case in listed if case.op in ops]
     chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]
     if options.cases and len(chosen) < len(listed):
@@ -91,7 +91,7 @@ def _one(options, backend, calls):
     return 0
 
 
-def _report(harness, profile, total, host_failed):
+def _report(harness, profile, host_failed):
     """Report what was measured and what was not; reasons are grouped, with the first case of each."""
     for what, found in (("skipped", harness.skipped), ("failed", harness.failed)):
         reasons = collections.defaultdict(list)
@@ -108,20 +108,16 @@ def _report(harness, profile, total, host_failed):
     if host_failed:
         sys.stderr.write(f"failed: host times: {host_failed}\n")
     sys.stderr.write(f"{profile.path}: {profile.rows()} rows in {len(profile.tables)} tables, {len(profile.host)} host "
-                     f"times; {harness.done} of {total} cases reached, {len(harness.skipped)} skipped, "
+                     f"times; {harness.done} of {harness.total} cases reached, {len(harness.skipped)} skipped, "
                      f"{len(harness.failed)} failed\n")
     print(f"#wrong {len(harness.wrong)} of {harness.sampler.checked} checked")
 
 
-def _host(backend, profile, ops):
-    """Host times: few, quick to measure, and more valuable than any row. Returns the reason if there are none."""
+def _host(backend, profile):
+    """The host's time: a second's work, and more valuable than any row. Returns the reason if there is none."""
     from . import host
-    measure = {"host": host.measure, PROBE: host.probe}
-    asked = [name for name in measure if name in ops]
-    if not asked or not backend.queued or profile.host:
-        return None
     try:
-        profile.set_host(measure[asked[0]](backend))
+        profile.set_host(host.probe(backend))
         profile.write()
         return None
     except Exception as error:  # the tables are still measured
@@ -130,6 +126,15 @@ def _host(backend, profile, ops):
 
 def _interrupt(*_):
     raise KeyboardInterrupt
+
+
+def _queue(options, profile, waiting, backend):
+    """The order in which the cases are measured."""
+    if options.networks:
+        from .calls import CALLS
+        from .wanted import Wanted
+        return Wanted(options.networks, profile, CALLS, backend.dtypes)
+    return InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME)
 
 
 def _run(options, backend, command, cases, ops, refused):
@@ -145,14 +150,15 @@ def _run(options, backend, command, cases, ops, refused):
     profile.write()  # fails early if the folder is not writable
     signal.signal(signal.SIGTERM, _interrupt)
     backend.start()
-    if ops != [PROBE]:
+    host_failed = _host(backend, profile) if "host" in ops and backend.queued else None  # before a profiler slows the host
+    if ops != ["host"]:
         profile.describe(backend)
         profile.write()
-    host_failed = _host(backend, profile, ops)  # before a profiler is active, which slows the host down
     harness, status = Harness(backend, profile, options.longest, deadline, not options.warm), 0
     harness.failed += refused
+    queue = _queue(options, profile, waiting, backend)
     try:
-        harness.run(InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME))
+        harness.run(queue)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; the measurements so far are kept\n")
         status = 130
@@ -161,7 +167,8 @@ def _run(options, backend, command, cases, ops, refused):
         status = 1
     profile.note(harness.timer.conditions())
     profile.write()
-    _report(harness, profile, len(waiting), host_failed)
+    harness.failed += queue.refused.items()
+    _report(harness, profile, host_failed)
     return status or (1 if harness.wrong else 0)
 
 
@@ -179,7 +186,7 @@ def main(words):
         from . import fused
         return fused.main(words)
     if suite == "host":
-        words = [*words, "--ops", PROBE]
+        words = [*words, "--ops", "host"]
     elif suite != "calls":
         sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled, host\n")
         return 2
@@ -195,7 +202,7 @@ def main(words):
             return _list(_cases(options, CALLS, backend.dtypes)[0])
         if not backend.available():
             raise BadCase(f"this PyTorch sees no device '{backend.name}'")
-        if options.ops == PROBE and not backend.queued:
+        if options.ops == "host" and not backend.queued:
             raise BadCase(f"--suite host times launches on a GPU; '{backend.name}' has none")
         backend.tries = options.tries
         if options.case:

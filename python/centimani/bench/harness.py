@@ -52,7 +52,7 @@ class Harness:
         self.backend, self.profile, self.longest_s, self.deadline = backend, profile, longest_s, deadline
         self.device, self.timer, self.sampler = backend.device(), backend.timer(backend), verify.Sampler()
         self.spent = collections.Counter()  # seconds by activity
-        self.failed, self.wrong, self.skipped, self.done, self.rates, self.said = [], [], [], 0, {}, 0.0
+        self.failed, self.wrong, self.skipped, self.done, self.total, self.rates, self.said = [], [], [], 0, 0, {}, 0.0
 
     @contextlib.contextmanager
     def _clock(self, what):
@@ -68,7 +68,7 @@ class Harness:
     def run(self, waiting):
         """Measure the cases of a queue until the deadline; returns how many were reached."""
         self.timer.wake(0.05)
-        total, begin = len(waiting), time.monotonic()
+        self.total, begin = len(waiting), time.monotonic()
         while waiting and not self.out_of_time():
             group, taken = self._prepare_group(waiting)
             with self._clock("timing"):
@@ -77,7 +77,9 @@ class Harness:
             del group
             with self._clock("writing"):
                 self.profile.write()
-            self._progress(total, begin)
+                waiting.written()
+            self.total = self.done + len(waiting)
+            self._progress(begin)
         return self.done
 
     def _prepare_group(self, waiting):
@@ -193,14 +195,14 @@ class Harness:
         except Exception as lost:
             raise DeviceLost(f"the device is lost after {label(case)}: {str(lost).splitlines()[0]}") from None
 
-    def _progress(self, total, begin):
+    def _progress(self, begin):
         now = time.monotonic()
-        if now - self.said < 2 and self.done < total:
+        if now - self.said < 2 and self.done < self.total:
             return
         self.said = now
         rate = self.done / max(now - begin, 1e-9)
         left = "" if self.deadline is None else f", {max(0, self.deadline - now):.0f} s of budget left"
-        sys.stderr.write(f"{self.done}/{total} cases, {rate:.1f} a second, about {(total - self.done) / rate:.0f} s "
+        sys.stderr.write(f"{self.done}/{self.total} cases, {rate:.1f} a second, about {(self.total - self.done) / rate:.0f} s "
                          f"to go{left}, {len(self.skipped)} skipped, {len(self.failed)} failed, "
                          f"{len(self.wrong)} wrong\n")
         sys.stderr.flush()

@@ -3,7 +3,14 @@
 import collections
 
 
-class InOrder:
+class Queue:
+    refused = {}  # what cannot be measured: the reason
+
+    def written(self):
+        """The measurements so far were written."""
+
+
+class InOrder(Queue):
     """The cases in the given order."""
 
     def __init__(self, cases):
@@ -20,7 +27,7 @@ class InOrder:
         self.cases.popleft()
 
 
-class ByShare:
+class ByShare(Queue):
     """Each op's cases in order; next is the op with the least time relative to its share, so that none is starved."""
 
     def __init__(self, cases, shares):

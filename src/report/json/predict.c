@@ -187,6 +187,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
             json_t           *o = cm__json_append(ctx, list, json_object());
             cm__json_set(ctx, o, "call", json_string(m->call));
             cm__json_set(ctx, o, "time_s", cm__json_number(m->time_s));
+            cm__json_set(ctx, o, "error", cm__json_number(m->error));
             cm__json_set(ctx, o, "how", json_string(cm_how_name(m->how)));
         }
     }
