@@ -34,6 +34,26 @@ static void test_commands(void **state)
     assert_string_equal(words, "rank gpt2 --job-script=- --max-devices=8 --entry=2");
 }
 
+/* Several networks are a job in one word; only names and numbers of a network pass, and a job file is text after a line break. */
+static void test_jobs(void **state)
+{
+    (void)state;
+    assert_int_equal(get("/api/rank", "networks=[{\"model\":\"gpt2\",\"weight\":\"2\",\"tokens\":\"1B\"},{\"model\":\"unet\"}]&max_devices=8", DOCUMENT), 200);
+    assert_string_equal(words, "rank --job={\"models\":[{\"model\":\"gpt2\",\"weight\":\"2\",\"tokens\":\"1B\"},{\"model\":\"unet\"}]} --json --max-devices=8");
+    assert_int_equal(get("/api/rank", "networks=[{\"model\":\"gpt2\",\"offers\":\"/etc/passwd\"}]", DOCUMENT), 200);
+    assert_string_equal(words, "rank --job={\"models\":[{\"model\":\"gpt2\"}]} --json");
+    assert_int_equal(get("/api/job", "text=--help", DOCUMENT), 200);
+    assert_string_equal(words, "job show -- --help\n");
+    int before = asked;
+    assert_int_equal(get("/api/rank", "networks=[{\"model\":\"/etc/passwd\"}]", "no model"), 404);
+    assert_int_equal(get("/api/rank", "networks=[{\"weight\":\"2\"}]", "names no model"), 400);
+    assert_int_equal(get("/api/rank", "networks=[]", "is a list"), 400);
+    assert_int_equal(get("/api/rank", "networks=gpt2", "is a list"), 400);
+    assert_int_equal(get("/api/script", "networks=[{\"model\":\"gpt2\"}]", "names no model"), 400);
+    assert_int_equal(get("/api/job", "", "has no text"), 400);
+    assert_int_equal(asked, before);
+}
+
 /* Keys that no list allows are ignored; a value stays one word; files of the server cannot be named. */
 static void test_hostile(void **state)
 {
@@ -96,7 +116,7 @@ static void test_cached(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_commands), cmocka_unit_test(test_hostile),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jobs), cmocka_unit_test(test_commands), cmocka_unit_test(test_hostile),
                                        cmocka_unit_test(test_failures), cmocka_unit_test(test_cached)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
