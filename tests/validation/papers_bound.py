@@ -12,6 +12,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
 import papers_protocol
 import papers_rows
+import papers_strict
 import papers_unstated
 
 NO_LIMIT = float("inf")
@@ -59,7 +60,7 @@ def judged(sets):
     lines = sum(line[2] != "0" for line in papers_rows.lines_of(papers_rows.CONTRADICTIONS))
     yield met == lines, f"{met} of {lines} contradicting rows are judged"
     known = papers_unstated.known_of(sys.argv[1], sets)
-    unstated = {id(row) for part in rows for row in part if papers_unstated.key_of(row) in known}
+    unstated = {papers_unstated.key_of(row) for one in sets for row in one["rows"] if papers_strict.counts(row)} & set(known)
     yield len(unstated) == len(known), f"{len(unstated)} of {len(known)} rows with a setting that is not stated are judged"
 
 
