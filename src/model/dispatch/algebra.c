@@ -41,22 +41,6 @@ typedef struct system {
     cm_poly       batch, n, k;
 } system;
 
-static void loop(const system *s, cm__variant kernel, cm_poly columns)
-{
-    cm__sized_call c = cm__call_begin(s->d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(s->d->g, s->a)->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = s->batch;
-    c.sizes[CM__REDUCE_REDUCE] = s->n;
-    c.sizes[CM__REDUCE_INNER] = columns;
-    cm__dispatch_add(s->d, s->node, &c);
-}
-
-static void product(const system *s, cm_poly inner)
-{
-    cm_poly sizes[CM__GEMM_SIZES] = {
-        [CM__GEMM_BATCH] = s->batch, [CM__GEMM_M] = s->n, [CM__GEMM_N] = s->n, [CM__GEMM_K] = inner};
-    cm__call_product(s->d, s->node, CM__V_NT, cm__t(s->d->g, s->a)->dtype, sizes);
-}
-
 /* The kernel of a step: elementwise over a matrix, a loop over rows, or a product. `other`: of the other operand. */
 typedef struct kernel {
     enum { ELEMENTWISE, LOOP, PRODUCT } how;
@@ -79,8 +63,10 @@ static void run(const system *s, step what)
     const kernel *k = &kernels[what];
     cm_poly       columns = k->other ? s->k : s->n;
     int32_t       x = k->other && s->x >= 0 ? s->x : s->a;
-    if (k->how == LOOP) loop(s, k->name, columns);
-    else if (k->how == PRODUCT) product(s, columns);
+    cm_dtype      dtype = cm__t(s->d->g, s->a)->dtype;
+    if (k->how == LOOP) cm__call_reduce(s->d, s->node, k->name, dtype, s->batch, s->n, columns);
+    else if (k->how == PRODUCT)
+        cm__call_product(s->d, s->node, CM__V_NT, dtype, (cm_poly[]){s->batch, s->n, s->n, columns});
     else cm__call_over(s->d, s->node, k->name, x, what == ADD_A ? s->a : -1, x);
 }
 

@@ -54,22 +54,13 @@ static void products(const deformed *s, cm__variant variant, cm_poly m, cm_poly 
         cm__call_product(s->d, s->node, variant, s->x->dtype, (cm_poly[]){cm__poly_const(1), m, n, k});
 }
 
-static void reduction(const deformed *s, cm__variant kernel, cm_poly outer, cm_poly reduced, cm_poly inner)
-{
-    cm__sized_call c = cm__call_begin(s->d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, s->x->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = outer;
-    c.sizes[CM__REDUCE_REDUCE] = reduced;
-    c.sizes[CM__REDUCE_INNER] = inner;
-    cm__dispatch_add(s->d, s->node, &c);
-}
-
 /* The places of a window are two coordinates each. A thread for each coordinate adds up the channels of its group. */
 static void places(const deformed *s)
 {
     cm_poly threads = cm_tensor_elements(cm__in(s->d->g, s->forward, CM__DEFORMED_OFFSETS));
     cm_poly added = cm__poly_scale(s->columns, 2);
     double  at_one = cm__poly_at(&threads, 1), channels = at_one > 0 ? cm__poly_at(&added, 1) / at_one : 1;
-    reduction(s, CM__V_DEFORM_PLACES, threads, cm__poly_const(channels), cm__poly_const(1));
+    cm__call_reduce(s->d, s->node, CM__V_DEFORM_PLACES, s->x->dtype, threads, cm__poly_const(channels), cm__poly_const(1));
 }
 
 /* A thread for each channel and place copies a window. */
@@ -77,7 +68,8 @@ static void columns(const deformed *s)
 {
     cm_poly area = cm__poly_product(s->w->dims + 2, 2);
     double  numbers = cm__poly_at(&area, 1);
-    reduction(s, CM__V_DEFORM_COLUMNS, cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1), area, cm__poly_const(1));
+    cm_poly threads = cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1);
+    cm__call_reduce(s->d, s->node, CM__V_DEFORM_COLUMNS, s->x->dtype, threads, area, cm__poly_const(1));
 }
 
 static void forward_calls(const deformed *s, cm_poly pixels)
@@ -110,7 +102,7 @@ static void backward_calls(const deformed *s, cm_poly pixels)
     over(s, CM__V(COPY, PART), planes, s->pixels);
     columns(s);
     products(s, CM__V_NT, per_filter, s->window, pixels);
-    reduction(s, CM__V(SUM, NCHW), s->images, s->filters, s->pixels);
+    cm__call_reduce(s->d, s->node, CM__V(SUM, NCHW), s->x->dtype, s->images, s->filters, s->pixels);
 }
 
 void cm__dispatch_deformed(cm__dispatch *d, int32_t node)

@@ -141,9 +141,9 @@ static cm__undivided *grouped(cm__ctx *ctx, const cm__sized_call *calls, int32_t
     return u;
 }
 
-void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second)
+void cm__call_sized(cm__dispatch *d, int32_t node, cm__sized_call c, size_t count, const cm_poly *sizes)
 {
-    memcpy(c.sizes, (cm_poly[]){first, second}, 2 * sizeof first);
+    memcpy(c.sizes, sizes, count * sizeof *sizes);
     cm__dispatch_add(d, node, &c);
 }
 

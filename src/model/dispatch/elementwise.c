@@ -19,9 +19,12 @@ void cm__call_typed(cm__dispatch *d, int32_t node, cm__variant function, cm__typ
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
     c.types = types;
-    c.sizes[CM__ELEMENTWISE_OUTER] = outer;
-    c.sizes[CM__ELEMENTWISE_INNER] = inner;
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, outer, inner);
+}
+
+void cm__call_pass(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly elements)
+{
+    cm__call_typed(d, node, function, types, cm__poly_const(1), elements);
 }
 
 void cm__call_map(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out, cm_poly outer,
@@ -108,7 +111,7 @@ static bool truth(cm__dispatch *d, int32_t node, cm__variant function, int32_t o
     while (i < count && function != rows[i].function) i++;
     if (i == count) return false;
     cm__types types = rows[i].types == CM__NO_TYPES ? cm__types_cast(type_of(d, over), CM_BOOL) : rows[i].types;
-    cm__call_typed(d, node, rows[i].kernel, types, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, over)));
+    cm__call_pass(d, node, rows[i].kernel, types, cm_tensor_elements(cm__t(d->g, over)));
     return true;
 }
 

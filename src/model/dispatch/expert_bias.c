@@ -80,21 +80,13 @@ typedef struct plain_kernel {
 
 static void emit(cm__dispatch *d, int32_t node, const cm_tensor *y, const plain_kernel *k)
 {
-    bool           sums = k->shape == SUM_DOWN || k->shape == SUM_ALONG;
-    cm__sized_call c = cm__call_begin(d, sums ? CM__CALL_REDUCE : CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, k->variant,
-                                      CM_BF16, false);
-    cm_poly        all = cm_tensor_elements(y), width = cm__poly_dim(y->dims[y->rank - 1]), one = cm__poly_const(1);
-    cm_poly        rows = cm__poly_scale(all, 1 / width.c[0]);
-    c.types = k->types;
-    if (sums) {
-        c.sizes[CM__REDUCE_OUTER] = k->shape == SUM_DOWN ? one : rows;
-        c.sizes[CM__REDUCE_REDUCE] = k->shape == SUM_DOWN ? rows : width;
-        c.sizes[CM__REDUCE_INNER] = k->shape == SUM_DOWN ? width : one;
-    } else {
-        c.sizes[CM__ELEMENTWISE_OUTER] = k->shape == ROWS ? rows : one;
-        c.sizes[CM__ELEMENTWISE_INNER] = k->shape == ROWS ? width : all;
-    }
-    cm__dispatch_add(d, node, &c);
+    cm_poly  all = cm_tensor_elements(y), width = cm__poly_dim(y->dims[y->rank - 1]), one = cm__poly_const(1);
+    cm_poly  rows = cm__poly_scale(all, 1 / width.c[0]);
+    cm_dtype type = (cm_dtype)cm__type_of(k->types, 0);
+    if (k->shape == RUN) cm__call_pass(d, node, k->variant, k->types, all);
+    else if (k->shape == ROWS) cm__call_typed(d, node, k->variant, k->types, rows, width);
+    else if (k->shape == SUM_DOWN) cm__call_reduce(d, node, k->variant, type, one, rows, width);
+    else cm__call_reduce(d, node, k->variant, type, rows, width, one);
 }
 
 #define HALF CM__ALL(CM_BF16)

@@ -27,8 +27,7 @@ static void transform(cm__dispatch *d, int32_t node, cm__variant kind, const cm_
 
 static void complex_call(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly outer, cm_poly inner)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, CM_COMPLEX64, false);
-    cm__call_two(d, node, c, outer, inner);
+    cm__call_typed(d, node, variant, CM__ALL(CM_COMPLEX64), outer, inner);
 }
 
 /* Inductor leaves complex numbers to PyTorch's operators, in their functional form: what writes into a part of a tensor

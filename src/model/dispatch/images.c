@@ -53,12 +53,10 @@ static void volume_pool(cm__dispatch *d, int32_t node, const cm_node *forward, c
     cm_poly     threads = cm__poly_scale(cm__poly_product(y->dims, 3), rows * columns);
     cm__variant kernel = !back ? average ? CM__V_AVG_POOL3D : CM__V_MAX_POOL3D
                          : !average ? CM__V_MAX_POOL3D_GRAD : overlap ? CM__V_AVG_POOL3D_ADD : CM__V_AVG_POOL3D_GRAD;
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, y->dtype, false);
+    bool one = back && !average;
     if (back) cm__call_over(d, node, CM__V_FILL, forward->inputs[0], -1, forward->inputs[0]);
-    c.sizes[CM__REDUCE_OUTER] = back && !average ? cm_tensor_elements(y) : threads;
-    c.sizes[CM__REDUCE_REDUCE] = cm__poly_const(back && !average ? 1 : window);
-    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__dispatch_add(d, node, &c);
+    cm__call_reduce(d, node, kernel, y->dtype, one ? cm_tensor_elements(y) : threads, cm__poly_const(one ? 1 : window),
+                    cm__poly_const(1));
 }
 
 void cm__dispatch_pool(cm__dispatch *d, int32_t node)
@@ -152,13 +150,9 @@ static cm__variant kind_of(const cm_node *forward, int32_t dims)
 
 static void volumes(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm_tensor *y)
 {
-    c.sizes[CM__RESIZE3D_N] = cm__poly_dim(x->dims[0]);
-    c.sizes[CM__RESIZE3D_C] = cm__poly_dim(x->dims[1]);
-    for (int32_t i = 0; i < 3; i++) {
-        c.sizes[CM__RESIZE3D_D + i] = cm__poly_dim(x->dims[2 + i]);
-        c.sizes[CM__RESIZE3D_OUT_D + i] = cm__poly_dim(y->dims[2 + i]);
-    }
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]), cm__poly_dim(x->dims[2]),
+                   cm__poly_dim(x->dims[3]), cm__poly_dim(x->dims[4]), cm__poly_dim(y->dims[2]), cm__poly_dim(y->dims[3]),
+                   cm__poly_dim(y->dims[4]));
 }
 
 /* Samples by cuDNN: a thread reads a place and four pixels of each channel. Backward adds to four pixels of zeros and
@@ -178,13 +172,8 @@ static void samples(cm__dispatch *d, int32_t node, const cm_node *forward, bool 
    four (grid_sampler_3d_kernel in ATen/native/cuda/GridSampler.cu). So there are twice as many places. */
 static void volume_samples(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tensor *x, const cm_tensor *y)
 {
-    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
-    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
-    c.sizes[CM__RESIZE_H] = cm__poly_product(x->dims + 2, 2);
-    c.sizes[CM__RESIZE_W] = cm__poly_dim(x->dims[4]);
-    c.sizes[CM__RESIZE_OUT_H] = cm__poly_scale(cm__poly_product(y->dims + 2, 2), 2);
-    c.sizes[CM__RESIZE_OUT_W] = cm__poly_dim(y->dims[4]);
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]), cm__poly_product(x->dims + 2, 2),
+                   cm__poly_dim(x->dims[4]), cm__poly_scale(cm__poly_product(y->dims + 2, 2), 2), cm__poly_dim(y->dims[4]));
 }
 
 /* A sampled image that needs no gradient, as a frame of a video: backward adds to no pixels, and reads and writes about
@@ -230,13 +219,8 @@ void cm__dispatch_resize(cm__dispatch *d, int32_t node)
         (sampled ? volume_samples : volumes)(d, node, c, x, y);
         return;
     }
-    c.sizes[CM__RESIZE_N] = cm__poly_dim(x->dims[0]);
-    c.sizes[CM__RESIZE_C] = cm__poly_dim(x->dims[1]);
-    c.sizes[CM__RESIZE_H] = last_but(x, 1);
-    c.sizes[CM__RESIZE_W] = last_but(x, 0);
-    c.sizes[CM__RESIZE_OUT_H] = last_but(y, 1);
-    c.sizes[CM__RESIZE_OUT_W] = last_but(y, 0);
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]), last_but(x, 1), last_but(x, 0),
+                   last_but(y, 1), last_but(y, 0));
 }
 
 /* The gradient of overlapping windows: zeros, to which every window is added. */

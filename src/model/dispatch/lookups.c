@@ -71,10 +71,7 @@ static void look_up_sizes(cm__dispatch *d, int32_t node, cm__pass pass, cm__vari
                           cm_poly tokens, cm_poly vocabulary, cm_poly width)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_EMBEDDING, pass, variant, dtype, false);
-    c.sizes[CM__EMBEDDING_TOKENS] = tokens;
-    c.sizes[CM__EMBEDDING_VOCAB] = vocabulary;
-    c.sizes[CM__EMBEDDING_WIDTH] = width;
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, tokens, vocabulary, width);
 }
 
 static void look_up(cm__dispatch *d, int32_t node, cm__pass pass, cm__variant variant, const cm_tensor *table,
@@ -146,10 +143,7 @@ static void chosen(cm__dispatch *d, int32_t node, const cm_node *forward)
     }
     bool           all = cm__dim_same(x->dims[axis], y->dims[axis]);
     cm__sized_call c = cm__call_begin(d, CM__CALL_SORT, CM__PASS_FORWARD, all ? CM__V_SORT : CM__V_TOPK, x->dtype, false);
-    c.sizes[CM__SORT_ROWS] = others(x, axis);
-    c.sizes[CM__SORT_COLS] = cm__poly_dim(x->dims[axis]);
-    c.sizes[CM__SORT_K] = cm__poly_dim(y->dims[axis]);
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, others(x, axis), cm__poly_dim(x->dims[axis]), cm__poly_dim(y->dims[axis]));
 }
 
 void cm__dispatch_sort(cm__dispatch *d, int32_t node)
@@ -248,7 +242,7 @@ static bool is_extreme(const cm__dispatch *d, const cm_node *n)
 /* A kernel over the numbers of a tensor. */
 static void over_numbers(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, int32_t tensor)
 {
-    cm__call_typed(d, node, function, types, cm__poly_const(1), cm_tensor_elements(cm__t(d->g, tensor)));
+    cm__call_pass(d, node, function, types, cm_tensor_elements(cm__t(d->g, tensor)));
 }
 
 /* Numbers equal to the extreme one of their place share its gradient (scatter_reduce_backward in autograd's

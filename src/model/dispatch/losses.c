@@ -8,7 +8,7 @@ static void along(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_tens
 {
     cm_poly rows =
         cm__poly_mul(cm__poly_product(x->dims, axis), cm__poly_product(x->dims + axis + 1, x->rank - axis - 1));
-    cm__call_two(d, node, c, rows, cm__poly_dim(x->dims[axis]));
+    CM__CALL_SIZED(d, node, c, rows, cm__poly_dim(x->dims[axis]));
 }
 
 /* Zero, which is fp32: none. */
@@ -22,9 +22,7 @@ static cm_dtype sixteen_bits(const cm_graph *g)
 
 static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, cm_dtype to)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, x->dtype, false);
-    c.types = cm__types_cast(x->dtype, to);
-    cm__call_two(d, node, c, cm__poly_const(1), cm_tensor_elements(x));
+    cm__call_pass(d, node, CM__V_COPY, cm__types_cast(x->dtype, to), cm_tensor_elements(x));
 }
 
 /* Additional kernels of PyTorch's unfused attention. Fully masked rows must give zero, so one kernel finds them and
@@ -32,13 +30,10 @@ static void converted(cm__dispatch *d, int32_t node, const cm_tensor *x, cm_dtyp
    requested type. */
 static void inside_attention(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
-    cm_poly        rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
-    cm__sized_call all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false),
-                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(WHERE, COL), x->dtype, false);
+    cm_poly rows = cm__poly_product(x->dims, x->rank - 1), cols = cm__poly_dim(x->dims[x->rank - 1]);
     converted(d, node, x, CM_BOOL);
-    all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__call_two(d, node, all, rows, cols);
-    cm__call_two(d, node, choose, rows, cols);
+    cm__call_reduce(d, node, CM__V_SUM, x->dtype, rows, cols, cm__poly_const(1));
+    cm__call_typed(d, node, CM__V(WHERE, COL), CM__ALL(x->dtype), rows, cols);
     if (sixteen_bits(d->g)) converted(d, node, x, sixteen_bits(d->g));
 }
 
@@ -53,7 +48,7 @@ static void softmax(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_te
     bool        blocks = after <= INNER_THREADS && along_axis >= INNER_THREADS;
     if (after > 1) c.variant = blocks ? CM__V_BLOCKS : CM__V_PLANES;
     if (after > 1 && blocks)
-        cm__call_two(d, node, c, cm__poly_product(x->dims, axis), cm__poly_mul(length, inner));
+        CM__CALL_SIZED(d, node, c, cm__poly_product(x->dims, axis), cm__poly_mul(length, inner));
     else along(d, node, c, x, axis);
 }
 
@@ -111,11 +106,10 @@ static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
     bool             casts = d->g->precision == CM_PRECISION_AMP_BF16 || d->g->precision == CM_PRECISION_AMP_FP16;
     cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, CM__V_NONE,
                                            casts ? CM_FP32 : x->dtype, false);
-    cm__sized_call   cast = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, x->dtype, false);
     if (d->g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;
-    if (casts) cast.types = cm__types_cast(sixteen_bits(d->g), CM_FP32);
     for (int32_t i = 0; i < d->g->asked.script.metrics; i++) {
-        if (casts) cm__call_two(d, node, cast, cm__poly_const(1), cm_tensor_elements(x));
+        if (casts)
+            cm__call_pass(d, node, CM__V_COPY, cm__types_cast(sixteen_bits(d->g), CM_FP32), cm_tensor_elements(x));
         along(d, node, rate, x, 1);
     }
 }
@@ -136,9 +130,7 @@ void cm__dispatch_fused_cross_entropy(cm__dispatch *d, int32_t node)
         cm__call_over(d, node, CM__V_EXP, logits, -1, logits);
         return;
     }
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false);
-    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__call_two(d, node, c, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]));
+    cm__call_reduce(d, node, CM__V_SUM, x->dtype, cm__poly_dim(x->dims[0]), cm__poly_dim(x->dims[1]), cm__poly_const(1));
     metrics(d, node, forward);
 }
 
@@ -154,10 +146,7 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node);
     const cm_tensor *x = cm__in(d->g, n, 0);
     loss_kernels(d, node, cm__forward_kernels(n->op));
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_MEAN, x->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    c.sizes[CM__REDUCE_REDUCE] = cm_tensor_elements(x);
-    cm__dispatch_add(d, node, &c);
+    cm__call_reduce(d, node, CM__V_MEAN, x->dtype, cm__poly_const(1), cm_tensor_elements(x), cm__poly_const(1));
 }
 
 #define SAMPLE_BLOCKS 128 /* blocks of 1,024 labels that one block treats (nll_loss2d in ATen/native/cuda/NLLLoss2d.cu) */
@@ -170,11 +159,8 @@ static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, cm__va
     bool             planes = x->rank > 2;
     cm_poly          of_sample = planes ? cm__poly_product(y->dims + 1, y->rank - 1) : cm_tensor_elements(y);
     double           parts = planes ? fmax(1, floor(ceil(cm__poly_at(&of_sample, 1) / 1024) / SAMPLE_BLOCKS)) : 1;
-    cm__sized_call   c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, x->dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = planes ? cm__poly_scale(cm__poly_dim(y->dims[0]), parts) : cm__poly_const(1);
-    c.sizes[CM__REDUCE_REDUCE] = cm__poly_scale(of_sample, 1 / parts);
-    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__dispatch_add(d, node, &c);
+    cm_poly          blocks = planes ? cm__poly_scale(cm__poly_dim(y->dims[0]), parts) : cm__poly_const(1);
+    cm__call_reduce(d, node, kernel, x->dtype, blocks, cm__poly_scale(of_sample, 1 / parts), cm__poly_const(1));
 }
 
 void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node), CM__V_NLL); }
@@ -222,20 +208,10 @@ static void lengths(cm__dispatch *d, int32_t node, const ctc *c, int32_t labels)
     for (int i = 0; i < 3; i++) cm__call_map(d, node, CM__V_COPY, labels, -1, labels, cm__poly_const(1), c->samples);
 }
 
-static void reduction(cm__dispatch *d, int32_t node, cm__variant kernel, const ctc *c, cm_poly outer, cm_poly reduced,
-                      cm_poly inner)
-{
-    cm__sized_call call = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, kernel, cm__t(d->g, c->x)->dtype, false);
-    call.sizes[CM__REDUCE_OUTER] = outer;
-    call.sizes[CM__REDUCE_REDUCE] = reduced;
-    call.sizes[CM__REDUCE_INNER] = inner;
-    cm__dispatch_add(d, node, &call);
-}
-
 /* A kernel that loops over the frames of each sample. */
 static void frame_loop(cm__dispatch *d, int32_t node, cm__variant kernel, const ctc *c, double loops)
 {
-    reduction(d, node, kernel, c, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
+    cm__call_reduce(d, node, kernel, cm__t(d->g, c->x)->dtype, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
 }
 
 /* The kernels of ctc_loss_backward_gpu_template in ATen/native/cuda/LossCTC.cu between log beta and the gradients of
@@ -257,7 +233,8 @@ static void ctc_gradient(cm__dispatch *d, int32_t node, const ctc *c)
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         cm_poly rows = c->rows[steps[i].over], cols = c->cols[steps[i].over];
         bool    spread = cm__form_of(steps[i].kernel) != CM__FORM_NONE;
-        if (steps[i].reduces) reduction(d, node, steps[i].kernel, c, rows, cols, cm__poly_const(1));
+        if (steps[i].reduces)
+            cm__call_reduce(d, node, steps[i].kernel, cm__t(d->g, c->x)->dtype, rows, cols, cm__poly_const(1));
         else
             cm__call_map(d, node, steps[i].kernel, c->x, -1, c->x, spread ? rows : cm__poly_const(1),
                          spread ? cols : cm__poly_mul(rows, cols));

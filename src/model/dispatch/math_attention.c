@@ -42,25 +42,17 @@ static void product(cm__dispatch *d, int32_t node, const scores *s, cm__variant 
                     cm_poly k)
 {
     cm__sized_call c = cm__call_begin(d, CM__CALL_GEMM, CM__PASS_FORWARD, variant, s->dtype, true);
-    c.sizes[CM__GEMM_BATCH] = s->batch;
-    c.sizes[CM__GEMM_M] = m;
-    c.sizes[CM__GEMM_N] = n;
-    c.sizes[CM__GEMM_K] = k;
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, s->batch, m, n, k);
 }
 
 static void over(cm__dispatch *d, int32_t node, const scores *s, cm__variant function)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, s->dtype, false);
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
-    cm__dispatch_add(d, node, &c);
+    cm__call_pass(d, node, function, CM__ALL(s->dtype), cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys));
 }
 
 static void scale(cm__dispatch *d, int32_t node, const scores *s, cm_poly rows)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_SCALE, s->dtype, false);
-    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_mul(cm__poly_mul(s->batch, rows), s->width));
+    cm__call_pass(d, node, CM__V_SCALE, CM__ALL(s->dtype), cm__poly_mul(cm__poly_mul(s->batch, rows), s->width));
 }
 
 /* Queries and keys are scaled by the root of the factor, or else scores by the factor. */
@@ -79,32 +71,22 @@ static void scale_scores(cm__dispatch *d, int32_t node, const scores *s)
 /* Rows that are masked completely are found, and their probabilities become zero. */
 static void clear_masked(cm__dispatch *d, int32_t node, const scores *s)
 {
-    cm_poly        rows = cm__poly_mul(s->batch, s->queries);
-    cm__sized_call found = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, s->dtype, false),
-                   all = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, s->dtype, false),
-                   choose = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(WHERE, COL), s->dtype, false);
-    found.types = cm__types_cast(s->dtype, CM_BOOL);
-    cm__call_two(d, node, found, cm__poly_const(1), cm__poly_mul(rows, s->keys));
-    all.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__call_two(d, node, all, rows, s->keys);
-    cm__call_two(d, node, choose, rows, s->keys);
+    cm_poly rows = cm__poly_mul(s->batch, s->queries);
+    cm__call_pass(d, node, CM__V_COPY, cm__types_cast(s->dtype, CM_BOOL), cm__poly_mul(rows, s->keys));
+    cm__call_reduce(d, node, CM__V_SUM, s->dtype, rows, s->keys, cm__poly_const(1));
+    cm__call_typed(d, node, CM__V(WHERE, COL), CM__ALL(s->dtype), rows, s->keys);
 }
 
 static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V(COPY, PART), s->dtype, false);
-    c.sizes[CM__ELEMENTWISE_OUTER] = s->queries;
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_mul(s->batch, s->width);
-    cm__dispatch_add(d, node, &c);
+    cm__call_typed(d, node, CM__V(COPY, PART), CM__ALL(s->dtype), s->queries, cm__poly_mul(s->batch, s->width));
 }
 
 static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
 {
     cm__variant    variant = !s->fused ? CM__V_NONE : s->causal ? CM__V_CAUSAL : CM__V_MASK;
     cm__sized_call c = cm__call_begin(d, CM__CALL_SOFTMAX, pass, variant, s->dtype, false);
-    c.sizes[CM__SOFTMAX_ROWS] = cm__poly_mul(s->batch, s->queries);
-    c.sizes[CM__SOFTMAX_COLS] = s->keys;
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, cm__poly_mul(s->batch, s->queries), s->keys);
 }
 
 /* One kernel that torch.compile generates between the products: it reads and writes so many bytes for each score. */

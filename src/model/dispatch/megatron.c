@@ -39,13 +39,9 @@ static void sum(cm__dispatch *d, int32_t node)
 
 static void sum_classes(cm__dispatch *d, int32_t node, const cm_tensor *x)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, x->dtype, false);
-    int32_t        classes = x->rank > 1 ? 1 : 0;
-    c.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    cm__call_two(d, node, c,
-                 cm__poly_mul(cm__poly_product(x->dims, classes),
-                              cm__poly_product(x->dims + classes + 1, x->rank - classes - 1)),
-                 cm__poly_dim(x->dims[classes]));
+    int32_t classes = x->rank > 1 ? 1 : 0;
+    cm_poly rows = cm__poly_mul(cm__poly_product(x->dims, classes), cm__poly_product(x->dims + classes + 1, x->rank - classes - 1));
+    cm__call_reduce(d, node, CM__V_SUM, x->dtype, rows, cm__poly_dim(x->dims[classes]), cm__poly_const(1));
 }
 
 static void loss(cm__dispatch *d, int32_t node)
@@ -85,12 +81,10 @@ static void update(cm__dispatch *d, int32_t node)
     }
     cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm__optimizer_variant(d->g->optimizer),
                                         CM_FP32, false);
-    all.sizes[CM__OPTIMIZER_TENSORS] = cm__poly_const(tensors);
-    all.sizes[CM__OPTIMIZER_ELEMENTS] = elements;
     if (sixteen) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(half ? CM_FP16 : CM_BF16, CM_FP32), elements);
     if (half) cm__call_pass(d, node, CM__V_SCALE, CM__ALL(CM_FP32), elements);
     cm__call_clip(d, node, CM_FP32, elements);
-    cm__dispatch_add(d, node, &all);
+    CM__CALL_SIZED(d, node, all, cm__poly_const(tensors), elements);
     if (sixteen) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(CM_FP32, half ? CM_FP16 : CM_BF16), elements);
     if (d->g->precision == CM_PRECISION_FP8 && cm__is_megatron_core(d->runtime, d->g->asked.software))
         cm__call_joined_cast(d, node, elements, true);

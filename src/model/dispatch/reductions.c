@@ -5,19 +5,16 @@
 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
 
-static void typed_reduction(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype dtype, cm_poly outer,
-                            cm_poly reduced, cm_poly inner)
+void cm__call_reduce(cm__dispatch *d, int32_t node, cm__variant function, cm_dtype dtype, cm_poly outer, cm_poly reduced,
+                     cm_poly inner)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, variant, dtype, false);
-    c.sizes[CM__REDUCE_OUTER] = outer;
-    c.sizes[CM__REDUCE_REDUCE] = reduced;
-    c.sizes[CM__REDUCE_INNER] = inner;
-    cm__dispatch_add(d, node, &c);
+    cm__sized_call c = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, function, dtype, false);
+    CM__CALL_SIZED(d, node, c, outer, reduced, inner);
 }
 
 static void reduction(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly outer, cm_poly reduced, cm_poly inner)
 {
-    typed_reduction(d, node, variant, cm__in(d->g, cm__node(d, node), 0)->dtype, outer, reduced, inner);
+    cm__call_reduce(d, node, variant, cm__in(d->g, cm__node(d, node), 0)->dtype, outer, reduced, inner);
 }
 
 static cm__variant reduction_name(int op) { return cm__forward_kernel(op, CM__V_SUM); }
@@ -137,8 +134,8 @@ static void reduce_dims(cm__dispatch *d, int32_t node, cm__variant name, int32_t
     runs r = runs_of(d, tensor, kept);
     runs_sizes(&r, sizes);
     if (r.count == 3 && !r.kept[0] && name == CM__V_SUM)
-        typed_reduction(d, node, CM__V(SUM, NCHW), x->dtype, r.size[0], r.size[1], r.size[2]);
-    else typed_reduction(d, node, name, x->dtype, sizes[0], sizes[1], sizes[2]);
+        cm__call_reduce(d, node, CM__V(SUM, NCHW), x->dtype, r.size[0], r.size[1], r.size[2]);
+    else cm__call_reduce(d, node, name, x->dtype, sizes[0], sizes[1], sizes[2]);
 }
 
 static void reduce_as(cm__dispatch *d, int32_t node, cm__variant name)
@@ -172,29 +169,20 @@ void cm__dispatch_log_sum_exp(cm__dispatch *d, int32_t node)
 
 /* ---- gradients of maxima and products ---------------------------------------------------------------------------- */
 
-/* An elementwise call whose operands and result have the given types. */
-static void typed_map(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer,
-                      cm_poly inner)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    c.types = types;
-    cm__call_two(d, node, c, outer, inner);
-}
-
 /* A function of a tensor and of one number for each reduction of it. */
 static void over_reduced(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, const cm_poly sizes[3])
 {
     bool columns = cm__poly_at(&sizes[2], 2) == 1, row = cm__poly_at(&sizes[0], 2) == 1; /* at any batch size */
     cm__variant_form form = columns ? CM__FORM_COL : row ? CM__FORM_ROW : CM__FORM_PLANE;
-    typed_map(d, node, cm__variant_in(function, form), types, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]),
+    cm__call_typed(d, node, cm__variant_in(function, form), types, columns ? sizes[0] : cm__poly_mul(sizes[0], sizes[1]),
               columns ? sizes[1] : sizes[2]);
 }
 
 /* Truth values are counted as integers, for each reduction. */
 static void count_true(cm__dispatch *d, int32_t node, cm_poly all, const cm_poly sizes[3])
 {
-    typed_map(d, node, CM__V_COPY, cm__types_cast(CM_BOOL, CM_INT64), cm__poly_const(1), all);
-    typed_reduction(d, node, CM__V_SUM, CM_INT64, sizes[0], sizes[1], sizes[2]);
+    cm__call_pass(d, node, CM__V_COPY, cm__types_cast(CM_BOOL, CM_INT64), all);
+    cm__call_reduce(d, node, CM__V_SUM, CM_INT64, sizes[0], sizes[1], sizes[2]);
 }
 
 /* The gradient of a maximum. With its place it is written there. Otherwise all equal ones share it (scale_grad_by_count
@@ -231,7 +219,7 @@ static void other_products(cm__dispatch *d, int32_t node, int32_t y, const cm_po
     for (int32_t i = 0; i < 2; i++) {
         if (i) part_call(d, node, CM__V_FLIP, y, cm__poly_add(all, cm__poly_scale(sums, -1)));
         cm__call_map(d, node, CM__V(CAT, STRIDED), y, -1, y, cm__poly_mul(sizes[0], sizes[1]), sizes[2]);
-        typed_reduction(d, node, CM__V_CUMPROD, cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
+        cm__call_reduce(d, node, CM__V_CUMPROD, cm__t(d->g, y)->dtype, sizes[0], sizes[1], sizes[2]);
     }
     part_call(d, node, CM__V_FLIP, y, all);
     part_call(d, node, CM__V_MUL, y, all);
@@ -250,9 +238,9 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node)
     runs r = {.count = 0};
     for (int32_t i = 0; i < whole->rank; i++) join(&r, whole->dims[i], kept[i]);
     runs_sizes(&r, sizes);
-    typed_map(d, node, CM__V_COMPARE, cm__types_cast(whole->dtype, CM_BOOL), one, all);
+    cm__call_pass(d, node, CM__V_COMPARE, cm__types_cast(whole->dtype, CM_BOOL), all);
     count_true(d, node, all, sizes);
-    typed_reduction(d, node, CM__V_SUM, CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
+    cm__call_reduce(d, node, CM__V_SUM, CM_INT64, one, cm__poly_mul(sizes[0], sizes[2]), one);
     if (cm__has_zeros(d->g, forward->inputs[0])) other_products(d, node, y, sizes);
     else over_reduced(d, node, CM__V_DIV, CM__ALL(whole->dtype), sizes);
     over_reduced(d, node, CM__V_MUL, CM__ALL(whole->dtype), sizes);
@@ -293,7 +281,7 @@ static void scanned_back(const scan *s)
 static void products_back(const scan *s)
 {
     over_all(s, (const cm__variant[]){CM__V_MUL, CM__V_COMPARE, CM__V_NONE});
-    typed_reduction(s->d, s->node, CM__V_MAX, CM_BOOL, cm__poly_const(1), cm_tensor_elements(s->x), cm__poly_const(1));
+    cm__call_reduce(s->d, s->node, CM__V_MAX, CM_BOOL, cm__poly_const(1), cm_tensor_elements(s->x), cm__poly_const(1));
     scanned_back(s);
     over_all(s, (const cm__variant[]){CM__V_DIV, CM__V_NONE});
 }
@@ -335,7 +323,7 @@ void cm__dispatch_distances(cm__dispatch *d, int32_t node)
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
     cm_poly          pairs = cm_tensor_elements(y), width = cm__poly_dim(x->dims[x->rank - 1]), one = cm__poly_const(1);
     if (n == forward) {
-        typed_reduction(d, node, CM__V_CDIST, x->dtype, pairs, width, one);
+        cm__call_reduce(d, node, CM__V_CDIST, x->dtype, pairs, width, one);
         return;
     }
     bool    second = n->n_inputs == CM__SECOND_POINTS;
@@ -344,8 +332,8 @@ void cm__dispatch_distances(cm__dispatch *d, int32_t node)
     for (int32_t i = 0; second && i < 2; i++)
         cm__call_map(d, node, CM__V(COPY, TURNED), n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
                      cm__poly_mul(cm__poly_product(y->dims, y->rank - 2), cm__poly_dim(columns)));
-    typed_reduction(d, node, CM__V_CDIST_GRAD, x->dtype, pairs, width, one);
-    typed_reduction(d, node, CM__V_SUM, x->dtype, one, cm__poly_dim(second ? rows : columns), points);
+    cm__call_reduce(d, node, CM__V_CDIST_GRAD, x->dtype, pairs, width, one);
+    cm__call_reduce(d, node, CM__V_SUM, x->dtype, one, cm__poly_dim(second ? rows : columns), points);
 }
 
 /* ---- pools and sums of gradients --------------------------------------------------------------------------------- */

@@ -188,13 +188,9 @@ void cm__dispatch_rnn(cm__dispatch *d, int32_t node)
     bool             batch_first = cm__attr_int(first, CM_ATTR_LAYOUT, 0) != 0, both = d->stacks->twin[layer] >= 0;
     cm__sized_call   c =
         cm__call_begin(d, CM__CALL_RNN, backward ? CM__PASS_BACKWARD : CM__PASS_FORWARD, variant, x->dtype, true);
-    c.sizes[CM__RNN_BATCH] = cm__poly_dim(x->dims[batch_first ? 0 : 1]);
-    c.sizes[CM__RNN_SEQ] = cm__poly_dim(x->dims[batch_first ? 1 : 0]);
-    c.sizes[CM__RNN_INPUT] = cm__poly_dim(x->dims[2]);
-    c.sizes[CM__RNN_HIDDEN] = cm__poly_dim(hidden_of(d->g, first));
-    c.sizes[CM__RNN_LAYERS] = cm__poly_const(layers);
-    c.sizes[CM__RNN_DIRECTIONS] = both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first));
-    cm__dispatch_add(d, node, &c);
+    CM__CALL_SIZED(d, node, c, cm__poly_dim(x->dims[batch_first ? 0 : 1]), cm__poly_dim(x->dims[batch_first ? 1 : 0]),
+                   cm__poly_dim(x->dims[2]), cm__poly_dim(hidden_of(d->g, first)), cm__poly_const(layers),
+                   both ? cm__poly_const(2) : cm__poly_dim(ways_of(d->g, first)));
 }
 
 /* Each thread of a cell's kernel reads and writes one number at a time, so that numbers of 16 bits take as long as
@@ -207,6 +203,5 @@ void cm__dispatch_cell(cm__dispatch *d, int32_t node)
     for (int32_t i = 0; i < read; i++) numbers = cm__poly_add(numbers, cm_tensor_elements(cm__in(d->g, n, i)));
     for (int32_t i = 0; i < n->n_outputs; i++)
         numbers = cm__poly_add(numbers, cm_tensor_elements(cm__t(d->g, n->outputs[i])));
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_COPY, CM_FP32, false);
-    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_scale(numbers, 0.5));
+    cm__call_pass(d, node, CM__V_COPY, CM__ALL(CM_FP32), cm__poly_scale(numbers, 0.5));
 }

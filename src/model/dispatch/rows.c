@@ -8,8 +8,7 @@
 /* A batch norm increments its batch counter in a separate kernel. */
 void cm__dispatch_count_batch(cm__dispatch *d, int32_t node)
 {
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_SCALE, CM_INT64, false);
-    cm__call_two(d, node, c, cm__poly_const(1), cm__poly_const(1));
+    cm__call_pass(d, node, CM__V_SCALE, CM__ALL(CM_INT64), cm__poly_const(1));
 }
 
 /* Group norms have the sizes of batch norms, and their groups. */
@@ -56,8 +55,7 @@ static void channel_norm(cm__dispatch *d, int32_t node, const cm_node *forward, 
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
     if (is_scaling(d, forward)) {
-        cm__sized_call scale = cm__call_begin(d, CM__CALL_ELEMENTWISE, pass, CM__V_SCALE, x->dtype, false);
-        cm__call_two(d, node, scale, cm__poly_const(1), cm_tensor_elements(x));
+        cm__call_pass(d, node, CM__V_SCALE, CM__ALL(x->dtype), cm_tensor_elements(x));
         return;
     }
     bool             grouped = forward->op == CM_OP_GROUP_NORM, instance = forward->op == CM_OP_INSTANCE_NORM;
@@ -89,8 +87,8 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          first = (int32_t)(axis < 0 ? axis + x->rank : axis);
     int              op = forward->op == CM_OP_LAYER_NORM ? CM__CALL_LAYER_NORM : CM__CALL_RMS_NORM;
-    cm__call_two(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), cm__poly_product(x->dims, first),
-              cm__poly_product(x->dims + first, x->rank - first));
+    CM__CALL_SIZED(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), cm__poly_product(x->dims, first),
+                   cm__poly_product(x->dims + first, x->rank - first));
 }
 
 /* Rows are the slices of the dimension that has one norm each. */
@@ -100,7 +98,7 @@ void cm__dispatch_weight_norm(cm__dispatch *d, int32_t node)
     const cm_tensor *v = cm__in(d->g, forward, 0), *norms = cm__in(d->g, forward, 1);
     cm_poly          rows = cm_tensor_elements(norms), elements = cm_tensor_elements(v);
     cm__sized_call   c = cm__call_begin(d, CM__CALL_RMS_NORM, cm__pass_of(n, forward), CM__V_WEIGHT, v->dtype, false);
-    cm__call_two(d, node, c, rows, cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
+    CM__CALL_SIZED(d, node, c, rows, cm__poly_const(rows.c[0] > 0 ? elements.c[0] / rows.c[0] : 1));
 }
 
 void cm__dispatch_norm(cm__dispatch *d, int32_t node)
@@ -124,10 +122,8 @@ static void update_each(cm__dispatch *d, int32_t node)
         bool done = i == n->n_inputs || cm__in(d->g, n, i)->role == CM_ROLE_PARAMETER;
         if (done && last >= 0) {
             const cm_tensor *p = cm__in(d->g, n, last);
-            cm__sized_call   c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, CM__V_ADDCMUL, p->dtype, false);
-            c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-            c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_const(ceil(moved / (4 * (double)cm_dtype_size(p->dtype))));
-            cm__dispatch_add(d, node, &c);
+            cm__call_pass(d, node, CM__V_ADDCMUL, CM__ALL(p->dtype),
+                          cm__poly_const(ceil(moved / (4 * (double)cm_dtype_size(p->dtype)))));
         }
         if (i == n->n_inputs) return;
         const cm_tensor *t = cm__in(d->g, n, i);
@@ -137,21 +133,9 @@ static void update_each(cm__dispatch *d, int32_t node)
     }
 }
 
-void cm__call_pass(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly elements)
-{
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, function, CM_FP32, false);
-    c.types = types;
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = elements;
-    cm__dispatch_add(d, node, &c);
-}
-
 void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements)
 {
-    cm__sized_call norm = cm__call_begin(d, CM__CALL_REDUCE, CM__PASS_FORWARD, CM__V_SUM, dtype, false);
-    norm.sizes[CM__REDUCE_OUTER] = norm.sizes[CM__REDUCE_INNER] = cm__poly_const(1);
-    norm.sizes[CM__REDUCE_REDUCE] = elements;
-    cm__dispatch_add(d, node, &norm);
+    cm__call_reduce(d, node, CM__V_SUM, dtype, cm__poly_const(1), elements, cm__poly_const(1));
     cm__call_pass(d, node, CM__V_SCALE, CM__ALL(dtype), elements);
 }
 
@@ -188,7 +172,7 @@ void cm__dispatch_update(cm__dispatch *d, int32_t node)
         dtype = d->g->master ? CM_FP32 : t->dtype;
         tensors++;
     }
-    cm__call_two(d, node,
-              cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm__optimizer_variant(d->g->optimizer), dtype, false),
-              cm__poly_const(tensors), elements);
+    cm__sized_call all = cm__call_begin(d, CM__CALL_OPTIMIZER, CM__PASS_UPDATE, cm__optimizer_variant(d->g->optimizer),
+                                        dtype, false);
+    CM__CALL_SIZED(d, node, all, cm__poly_const(tensors), elements);
 }

@@ -52,10 +52,16 @@ static inline cm__pass cm__pass_of(const cm_node *n, const cm_node *forward)
     return n == forward ? CM__PASS_FORWARD : CM__PASS_BACKWARD;
 }
 
-/* Adds the call with its first two sizes set. */
-void cm__call_two(cm__dispatch *d, int32_t node, cm__sized_call c, cm_poly first, cm_poly second);
-/* One elementwise kernel over so many numbers. */
+/* Adds the call with these sizes, in the order of calls.def. */
+void cm__call_sized(cm__dispatch *d, int32_t node, cm__sized_call c, size_t count, const cm_poly *sizes);
+#define CM__CALL_SIZED(d, node, call, ...)                                                                             \
+    cm__call_sized(d, node, call, sizeof((cm_poly[]){__VA_ARGS__}) / sizeof(cm_poly), (cm_poly[]){__VA_ARGS__})
+/* One elementwise kernel over so many numbers; one over rows of them. */
 void cm__call_pass(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly elements);
+void cm__call_typed(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer, cm_poly inner);
+/* A reduction of the middle of three sizes. */
+void cm__call_reduce(cm__dispatch *d, int32_t node, cm__variant function, cm_dtype dtype, cm_poly outer, cm_poly reduced,
+                     cm_poly inner);
 /* Gradient clipping: the norm of all gradients, and a pass that scales them. */
 void cm__call_clip(cm__dispatch *d, int32_t node, cm_dtype dtype, cm_poly elements);
 
@@ -90,7 +96,6 @@ void cm__call_product_grad(cm__dispatch *d, int32_t node); /* of a product along
 void cm__call_extreme_grad(cm__dispatch *d, int32_t node);
 
 /* An elementwise kernel over all elements of `out`, contiguous. */
-void cm__call_typed(cm__dispatch *d, int32_t node, cm__variant function, cm__types types, cm_poly outer, cm_poly inner);
 void cm__call_over(cm__dispatch *d, int32_t node, cm__variant function, int32_t a, int32_t b, int32_t out);
 
 #endif

@@ -22,11 +22,8 @@
 /* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
 static void emit_typed(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly counted, cm_dtype type)
 {
-    double         number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
-    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, type, false);
-    c.sizes[CM__ELEMENTWISE_OUTER] = cm__poly_const(1);
-    c.sizes[CM__ELEMENTWISE_INNER] = cm__poly_scale(counted, moved / (2 * number));
-    cm__dispatch_add(d, node, &c);
+    double number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
+    cm__call_pass(d, node, variant, CM__ALL(type), cm__poly_scale(counted, moved / (2 * number)));
     d->generated++;
 }
 
