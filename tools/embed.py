@@ -486,7 +486,7 @@ def embed_rules(out_path, factors, workspaces):
         out.write("};\n")
 
 
-LAWS = ["rule", "op", "pass", "variant", "dtype", "role", "form", "work", "steps", "value", "kind", "software", "program", "source"]
+LAWS = ["rule", "op", "pass", "variant", "role", "form", "work", "steps", "value", "kind", "software", "program", "source"]
 LAW_ROLES, LAW_FORMS = ["replace", "floor"], ["blocks", "serial", "loops"]
 LAW_WORDS = {"ceil", "floor", "log2", "exp2", "fmin", "fmax", "fmod", "element", "cache"}
 
@@ -504,6 +504,15 @@ def law_function(out, path, row, number, sizes, column):
     return f"{column}_{number}"
 
 
+def variants_of(text):
+    """The number of variants, and their identifiers (variants.h); "*": all."""
+    found = []
+    for name, _, form in () if text == "*" else (word.partition(":") for word in text.split(",")):
+        word = name.upper().replace("-", "_") or "NONE"
+        found.append(f"CM__V({word}, {form.upper()})" if form else f"CM__V_{word}")
+    return f"{len(found)}, {{{', '.join(found or ['0'])}}}"
+
+
 def embed_laws(out_path, calls_path, path):
     calls, texts, first = call_sizes(calls_path), [], [0]
     rows = [{**row, "op": op} for row in of_one_release(path, rule_rows(path, LAWS)) for op in row["op"].split(",")]
@@ -516,8 +525,8 @@ def embed_laws(out_path, calls_path, path):
             for row in sorted((r for r in rows if r["op"] == call), key=lambda r: LAW_ROLES.index(r["role"])):
                 work, steps = (law_function(out, path, row, len(texts), sizes, column) for column in ("work", "steps"))
                 pass_ = -1 if row["pass"] == "*" else PASSES.index(row["pass"])
-                texts.append(f"    {{{c_string(row['rule'])}, {pass_}, CM__LAW_{row['role'].upper()}, {c_string(row['variant'])}, "
-                             f"{c_string(row['dtype'])}, &cm__law_{row['form']}, {work}, {steps}, {float(row['value'])!r}}},\n")
+                texts.append(f"    {{{c_string(row['rule'])}, {pass_}, CM__LAW_{row['role'].upper()}, {variants_of(row['variant'])}, "
+                             f"&cm__law_{row['form']}, {work}, {steps}, {float(row['value'])!r}}},\n")
             first.append(len(texts))
         out.write(f"const cm__law cm__laws[] = {{\n{''.join(texts)}}};\n\nconst int16_t cm__first_laws[] = {{{', '.join(map(str, first))}}};\n")
 

@@ -88,8 +88,8 @@ def rows(vocab, tokens, width):
 
 def pool(channels, side):
     x = rand(2, channels, side, side, side)
-    out = F.max_pool3d(x, 3, 2)
-    return lambda: F.max_pool3d(x, 3, 2), {"outer": out.numel(), "reduce": 27}
+    planes, rows = 2 * channels * ((side - 3) // 2 + 1), (side - 3) // 2 + 1  # blocks of 8 rows of 32 threads (dispatch/images.c)
+    return lambda: F.max_pool3d(x, 3, 2), {"threads": planes * math.ceil(rows / 8) * 8 * math.ceil(rows / 32) * 32, "window": 27}
 
 
 def columns(count, classes, backward):
@@ -109,12 +109,12 @@ def places(channels, side, backward):
 def factored(batch, n):
     x = rand(batch, n, n)
     x = x @ x.mT + n * torch.eye(n, device="cuda")
-    return lambda: torch.linalg.cholesky_ex(x), {"reduce": n}, "potrf|chol"
+    return lambda: torch.linalg.cholesky_ex(x), {"rows": n}, "potrf|chol"
 
 
 def solved(batch, n, right):
     a, b = torch.tril(rand(batch, n, n)) + n * torch.eye(n, device="cuda"), rand(batch, n, right)
-    return lambda: torch.linalg.solve_triangular(a, b, upper=False), {"outer": batch, "reduce": n, "inner": right}, "trsm|trsv"
+    return lambda: torch.linalg.solve_triangular(a, b, upper=False), {"matrices": batch, "rows": n, "columns": right}, "trsm|trsv"
 
 
 def copied(tokens, width):
@@ -124,7 +124,7 @@ def copied(tokens, width):
 
 def labels(count, classes):
     x, y = rand(count, classes), torch.randint(0, classes, (count,), device="cuda")
-    return lambda: F.nll_loss(x, y), {"reduce": count}, "nll"
+    return lambda: F.nll_loss(x, y), {"labels": count}, "nll"
 
 
 def gathered(tokens, width):
@@ -139,24 +139,24 @@ def deformed(channels, side, part):
     weight = rand(64, channels, 3, 3)
     out = deform_conv2d(x, offset, weight, padding=1)
     pixels = 4 * side * side
-    return {"columns": (lambda: deform_conv2d(x, offset, weight, padding=1), {"outer": pixels * channels, "reduce": 9}, "im2col"),
-            "places": (gradient(out, offset), {"outer": pixels * 18, "reduce": channels}, "coord"),
-            "image": (gradient(out, x), {"outer": pixels * channels, "inner": 9}, "col2im_kernel|gradient_kernel|input")}[part]
+    return {"columns": (lambda: deform_conv2d(x, offset, weight, padding=1), {"threads": pixels * channels, "numbers": 9}, "im2col"),
+            "places": (gradient(out, offset), {"threads": pixels * 18, "numbers": channels}, "coord"),
+            "image": (gradient(out, x), {"threads": pixels * channels, "numbers": 9}, "col2im_kernel|gradient_kernel|input")}[part]
 
 
-LAWS = {"volume_pools": ["reduce forward max_pool3d", lambda: pool(32, 48), lambda: pool(64, 64)],
+LAWS = {"volume_pools": ["pool3d forward max", lambda: pool(32, 48), lambda: pool(64, 64)],
         "softmax_columns": ["softmax forward planes", lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
         "softmax_columns_backward": ["softmax backward planes", lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
         "sampled_places": ["resize forward sample:nchw", lambda: places(64, 64, False), lambda: places(128, 96, False)],
         "sampled_places_backward": ["resize backward sample:nchw", lambda: places(64, 64, True), lambda: places(128, 96, True)],
-        "factor_rows": ["reduce forward cholesky", lambda: factored(128, 256), lambda: factored(32, 365)],
-        "triangular_rows": ["reduce forward substitute", lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
+        "factor_rows": ["factor forward cholesky", lambda: factored(128, 256), lambda: factored(32, 365)],
+        "triangular_rows": ["factor forward substitute", lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
         "copied_rows": ["embedding forward select", lambda: copied(3000000, 32), lambda: copied(5000000, 16)],
-        "labels": ["reduce forward nll", lambda: labels(65536, 32), lambda: labels(400000, 8)],
+        "labels": ["labels forward -", lambda: labels(65536, 32), lambda: labels(400000, 8)],
         "gathered_rows": ["embedding forward gather:rows", lambda: gathered(65536, 64), lambda: gathered(500000, 128)],
-        "deformed_columns": ["reduce forward deform_columns", lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
-        "deformed_places": ["reduce forward deform_places", lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
-        "deformed_image": ["elementwise forward deform_image", lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
+        "deformed_columns": ["deform forward columns", lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
+        "deformed_places": ["deform forward places", lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
+        "deformed_image": ["deform forward image", lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
 
 
 def slope(make, few, many):
@@ -202,16 +202,8 @@ def added(count):
     return (lambda: compiled(table, index, values)), values.numel()
 
 
-def foreach(function, operands):
-    """Cycles of a pass over 2,048 elements: from half a chunk of a tensor to a whole one, which one block takes."""
-    def make(elements):
-        lists = [[rand(elements).abs() + 1] for _ in range(operands)]
-        return (lambda: function(*lists)), elements / 2048
-    return slope(make, 1 << 15, 1 << 16) * CLOCK
-
-
 def generated():
-    """Rules of generated kernels and of functions over lists of tensors, by name."""
+    """Rules of generated kernels, by name."""
     byte = slope(copies, 1 << 25, 1 << 26)
     yield "largest_bytes", slope(largest, 1 << 25, 1 << 26) / byte
     yield "function_flop", slope(repeated(torch.exp), 16, 64) / byte / 4
@@ -221,15 +213,6 @@ def generated():
     yield "atomic_add_lanes", 8 / (eight / twice)
     yield "atomic_add_nhwc", slope(grown(torch.channels_last, 2), 64, 128) / byte
     yield "atomic_add_share", (slope(added, 1 << 18, 1 << 19) / byte - 4) / 4
-    base = foreach(lambda a, b: torch._foreach_add_(a, b), 2)
-    one = [rand(1 << 15)]
-    yield "foreach_cycles", base
-    yield "foreach_start_s", kernel_time(lambda: torch._foreach_add_(one, one)) - 16 * base / CLOCK
-    yield "foreach_lerp", foreach(lambda a, b: torch._foreach_lerp_(a, b, 0.1), 2) - base
-    yield "foreach_product", foreach(lambda a, b, c: torch._foreach_addcmul_(a, b, c, 0.1), 3) - base
-    yield "foreach_root", foreach(lambda a: torch._foreach_sqrt_(a), 1) - base
-    yield "foreach_quotient", foreach(lambda a: torch._foreach_div_(a, [1.1]), 1) - base
-    yield "foreach_step", foreach(lambda a, b, c: torch._foreach_addcdiv_(a, b, c, [0.1]), 3) - base
 
 
 def laws(only):

@@ -163,6 +163,14 @@ static void work_reduce(const cm__call *c, double *flop, double *bytes)
     *bytes = elements * cm__call_element(c, 0) + kept * cm__call_element(c, -1);
 }
 
+/* Threads or blocks that loop over numbers, which they read, and write one result. */
+static void work_loops(const cm__call *c, double *flop, double *bytes)
+{
+    double elements = product(c->sizes, cm__call_kinds[c->op].n_sizes);
+    *flop = elements;
+    *bytes = elements * cm__call_element(c, 0) + elements / fmax(1, cm__size(c, 1)) * cm__call_element(c, -1);
+}
+
 static void work_pool(const cm__call *c, double *flop, double *bytes)
 {
     double window = cm__size(c, CM__POOL_WINDOW), stride = cm__size(c, CM__POOL_STRIDE),

@@ -13,8 +13,6 @@ static inline const uint8_t *row_at(const cm__kernel_table *t, int32_t row)
 
 static inline uint32_t two_bytes(const uint8_t *from) { return (uint32_t)from[0] << 8 | from[1]; }
 
-static inline uint32_t three_bytes(const uint8_t *from) { return two_bytes(from) << 8 | from[2]; }
-
 static inline uint64_t number_at(const uint8_t *from, int width)
 {
     if (width == 1) return from[0]; /* most columns have one byte, most others two */
@@ -31,34 +29,6 @@ void cm__row_unpack(const cm__kernel_table *t, int32_t row, int64_t *sizes)
         sizes[i] = (int64_t)number_at(from, width);
         from += width;
     }
-}
-
-/* Returns false if a size has more than 31 bits. */
-static bool unpack_wide(const uint8_t *const from[CM__ROWS_TOGETHER], int at, int width, int32_t *sizes)
-{
-    uint64_t bits = 0;
-    for (int r = 0; r < CM__ROWS_TOGETHER; r++) {
-        uint64_t number = number_at(from[r] + at, width);
-        sizes[r] = (int32_t)number;
-        bits |= number;
-    }
-    return bits >> 31 == 0;
-}
-
-bool cm__rows_unpack(const cm__kernel_table *t, const uint16_t *rows, int32_t sizes[][CM__ROWS_TOGETHER])
-{
-    const uint8_t *from[CM__ROWS_TOGETHER];
-    bool           narrow = true;
-    for (int r = 0; r < CM__ROWS_TOGETHER; r++) from[r] = row_at(t, rows[r]);
-    for (int i = 0, at = 0, columns = columns_of(t); i < columns; i++) {
-        int width = t->widths[i];
-        for (int r = 0; width == 1 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = from[r][at];
-        for (int r = 0; width == 2 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = (int32_t)two_bytes(from[r] + at);
-        for (int r = 0; width == 3 && r < CM__ROWS_TOGETHER; r++) sizes[i][r] = (int32_t)three_bytes(from[r] + at);
-        if (width > 3) narrow &= unpack_wide(from, at, width, sizes[i]);
-        at += width;
-    }
-    return narrow;
 }
 
 static bool fits(uint64_t number, int width) { return width == sizeof number || number >> 8 * width == 0; }

@@ -17,11 +17,6 @@
 /* The sizes of one row. */
 void cm__row_unpack(const cm__kernel_table *table, int32_t row, int64_t *sizes);
 
-/* The sizes of CM__ROWS_TOGETHER rows: the first size of each of them, then the second one, and so on. Returns false if
-   a size has more than 31 bits; then they are not all set. */
-#define CM__ROWS_TOGETHER 16
-bool cm__rows_unpack(const cm__kernel_table *table, const uint16_t *rows, int32_t sizes[][CM__ROWS_TOGETHER]);
-
 /* Writes sizes as a row of a table. Returns false if one of them has more bytes than its column: no row is equal. */
 bool cm__row_pack(const cm__kernel_table *table, const int64_t *sizes, uint8_t *row);
 

@@ -64,7 +64,9 @@ static void run(const system *s, step what)
     cm_poly       columns = k->other ? s->k : s->n;
     int32_t       x = k->other && s->x >= 0 ? s->x : s->a;
     cm_dtype      dtype = cm__t(s->d->g, s->a)->dtype;
-    if (k->how == LOOP) cm__call_reduce(s->d, s->node, k->name, dtype, s->batch, s->n, columns);
+    if (k->how == LOOP)
+        CM__CALL_SIZED(s->d, s->node, cm__call_begin(s->d, CM__CALL_FACTOR, CM__PASS_FORWARD, k->name, dtype, false), s->batch, s->n,
+                       columns);
     else if (k->how == PRODUCT)
         cm__call_product(s->d, s->node, CM__V_NT, dtype, (cm_poly[]){s->batch, s->n, s->n, columns});
     else cm__call_over(s->d, s->node, k->name, x, what == ADD_A ? s->a : -1, x);

@@ -54,13 +54,20 @@ static void products(const deformed *s, cm__variant variant, cm_poly m, cm_poly 
         cm__call_product(s->d, s->node, variant, s->x->dtype, (cm_poly[]){cm__poly_const(1), m, n, k});
 }
 
+/* A kernel of torchvision: threads, each of which loops over numbers. */
+static void own(const deformed *s, cm__variant kernel, cm_poly threads, cm_poly numbers)
+{
+    cm__sized_call c = cm__call_begin(s->d, CM__CALL_DEFORM, CM__PASS_FORWARD, kernel, s->x->dtype, false);
+    CM__CALL_SIZED(s->d, s->node, c, threads, numbers);
+}
+
 /* The places of a window are two coordinates each. A thread for each coordinate adds up the channels of its group. */
 static void places(const deformed *s)
 {
     cm_poly threads = cm_tensor_elements(cm__in(s->d->g, s->forward, CM__DEFORMED_OFFSETS));
     cm_poly added = cm__poly_scale(s->columns, 2);
     double  at_one = cm__poly_at(&threads, 1), channels = at_one > 0 ? cm__poly_at(&added, 1) / at_one : 1;
-    cm__call_reduce(s->d, s->node, CM__V_DEFORM_PLACES, s->x->dtype, threads, cm__poly_const(channels), cm__poly_const(1));
+    own(s, CM__V_PLACES, threads, cm__poly_const(channels));
 }
 
 /* A thread for each channel and place copies a window. */
@@ -69,7 +76,7 @@ static void columns(const deformed *s)
     cm_poly area = cm__poly_product(s->w->dims + 2, 2);
     double  numbers = cm__poly_at(&area, 1);
     cm_poly threads = cm__poly_scale(s->columns, numbers > 0 ? 1 / numbers : 1);
-    cm__call_reduce(s->d, s->node, CM__V_DEFORM_COLUMNS, s->x->dtype, threads, area, cm__poly_const(1));
+    own(s, CM__V_COLUMNS, threads, area);
 }
 
 static void forward_calls(const deformed *s, cm_poly pixels)
@@ -97,7 +104,7 @@ static void backward_calls(const deformed *s, cm_poly pixels)
     over(s, CM__V(COPY, PART), planes, s->pixels);
     products(s, CM__V_TN, s->window, pixels, per_filter);
     places(s);
-    over(s, CM__V_DEFORM_IMAGE, cm__poly_const(1), s->columns);
+    own(s, CM__V_IMAGE, s->columns, cm__poly_const(1));
     fill_like(s, CM__DEFORMED_FILTERS);
     over(s, CM__V(COPY, PART), planes, s->pixels);
     columns(s);

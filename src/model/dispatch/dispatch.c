@@ -8,7 +8,6 @@
 #include "model/dispatch/attention.h"
 #include "model/dispatch/compiler.h"
 #include "model/dispatch/tensor_parallel.h"
-#include "model/dispatch/works.h"
 
 #define FIRST_CALLS 256 /* room at first: enough for most steps */
 
@@ -298,7 +297,6 @@ cm__dispatch *cm__dispatch_twins(cm__ctx *ctx, const cm_graph *g, cm_layout layo
     if (fuses) cm__dispatch_fused(d);
     else if (other && d->shards.split && same_undivided(d, other)) divide_again(d, other);
     else follow_rules(d);
-    d->works = cm__works_new(ctx);
     return d;
 }
 
@@ -339,7 +337,6 @@ cm__dispatch *cm__dispatch_like(cm__ctx *ctx, const cm__dispatch *like, const cm
     take_layers(d, like);
     while (first > 0 && d->g->nodes[first - 1].phase == CM_UPDATE) first--;
     one_by_one(d, first);
-    d->works = cm__works_new(ctx);
     return d;
 }
 

@@ -60,7 +60,6 @@ typedef struct cm__dispatch {
     uint32_t        n_slots;
     int32_t         cap_hashes;
     const int32_t  *numbers; /* per entry of `calls` (numbers.h); NULL: none */
-    struct cm__works *works; /* FLOP and bytes of the calls (works.h) */
     /* the calls before the plan divides them, per entry of `of`; NULL: the plan divides nothing, or a compiler fuses */
     const struct cm__undivided *undivided;
     struct cm__collected *collected; /* the same while the rules make them; NULL: they are done, or not kept */

@@ -45,18 +45,17 @@ static void pool_call(cm__dispatch *d, int32_t node, cm__sized_call c, const cm_
 static void volume_pool(cm__dispatch *d, int32_t node, const cm_node *forward, const cm__window *w)
 {
     const cm_tensor *y = cm__t(d->g, forward->outputs[0]);
-    bool             back = cm__node(d, node) != forward, overlap = false;
+    bool             back = cm__node(d, node) != forward;
     bool             average = cm__forward_kernel(forward->op, CM__V_AVG) == CM__V_AVG;
     double           window = 1, rows = ceil((double)y->dims[3].fixed / BLOCK_ROWS) * BLOCK_ROWS;
     double           columns = ceil((double)y->dims[4].fixed / BLOCK_COLUMNS) * BLOCK_COLUMNS;
-    for (int32_t i = 0; i < w->dims; i++) window *= (double)w->kernel[i], overlap |= w->stride[i] < w->kernel[i];
+    for (int32_t i = 0; i < w->dims; i++) window *= (double)w->kernel[i];
     cm_poly     threads = cm__poly_scale(cm__poly_product(y->dims, 3), rows * columns);
-    cm__variant kernel = !back ? average ? CM__V_AVG_POOL3D : CM__V_MAX_POOL3D
-                         : !average ? CM__V_MAX_POOL3D_GRAD : overlap ? CM__V_AVG_POOL3D_ADD : CM__V_AVG_POOL3D_GRAD;
-    bool one = back && !average;
+    bool           one = back && !average;
+    cm__sized_call c = cm__call_begin(d, CM__CALL_POOL3D, back ? CM__PASS_BACKWARD : CM__PASS_FORWARD,
+                                      average ? CM__V_AVG : CM__V_MAX, y->dtype, false);
     if (back) cm__call_over(d, node, CM__V_FILL, forward->inputs[0], -1, forward->inputs[0]);
-    cm__call_reduce(d, node, kernel, y->dtype, one ? cm_tensor_elements(y) : threads, cm__poly_const(one ? 1 : window),
-                    cm__poly_const(1));
+    CM__CALL_SIZED(d, node, c, one ? cm_tensor_elements(y) : threads, cm__poly_const(one ? 1 : window));
 }
 
 void cm__dispatch_pool(cm__dispatch *d, int32_t node)

@@ -153,17 +153,19 @@ void cm__dispatch_loss(cm__dispatch *d, int32_t node)
 
 /* The likelihood reads one number per label. One block treats all rows; images have one for each sample, or more if
    they are large. The call's sizes are the blocks, and the labels of a block. */
-static void labels(cm__dispatch *d, int32_t node, const cm_node *forward, cm__variant kernel)
+static void labels(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__in(d->g, forward, 1);
     bool             planes = x->rank > 2;
     cm_poly          of_sample = planes ? cm__poly_product(y->dims + 1, y->rank - 1) : cm_tensor_elements(y);
     double           parts = planes ? fmax(1, floor(ceil(cm__poly_at(&of_sample, 1) / 1024) / SAMPLE_BLOCKS)) : 1;
     cm_poly          blocks = planes ? cm__poly_scale(cm__poly_dim(y->dims[0]), parts) : cm__poly_const(1);
-    cm__call_reduce(d, node, kernel, x->dtype, blocks, cm__poly_scale(of_sample, 1 / parts), cm__poly_const(1));
+    cm__pass         pass = cm__pass_of(cm__node(d, node), forward);
+    CM__CALL_SIZED(d, node, cm__call_begin(d, CM__CALL_LABELS, pass, CM__V_NONE, x->dtype, false), blocks,
+                   cm__poly_scale(of_sample, 1 / parts));
 }
 
-void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node), CM__V_NLL); }
+void cm__dispatch_nll_loss(cm__dispatch *d, int32_t node) { labels(d, node, cm__node(d, node)); }
 
 void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
 {
@@ -171,7 +173,7 @@ void cm__dispatch_loss_grad(cm__dispatch *d, int32_t node)
     if (forward->op == CM_OP_CROSS_ENTROPY) cross_entropy(d, node, forward, CM__PASS_BACKWARD);
     else if (forward->op == CM_OP_FUSED_CROSS_ENTROPY) cm__dispatch_fused_cross_entropy(d, node);
     else loss_kernels(d, node, cm__backward_kernels(forward->op));
-    if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward, CM__V_NLL_GRAD);
+    if (forward->op == CM_OP_NLL_LOSS) labels(d, node, forward);
 }
 
 /* ---- CTC -------------------------------------------------------------------------------------------------------- */
@@ -209,9 +211,10 @@ static void lengths(cm__dispatch *d, int32_t node, const ctc *c, int32_t labels)
 }
 
 /* A kernel that loops over the frames of each sample. */
-static void frame_loop(cm__dispatch *d, int32_t node, cm__variant kernel, const ctc *c, double loops)
+static void frame_loop(cm__dispatch *d, int32_t node, cm__pass pass, cm__variant kernel, const ctc *c, double loops)
 {
-    cm__call_reduce(d, node, kernel, cm__t(d->g, c->x)->dtype, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
+    cm__sized_call call = cm__call_begin(d, CM__CALL_CTC, pass, kernel, cm__t(d->g, c->x)->dtype, false);
+    CM__CALL_SIZED(d, node, call, c->samples, cm__poly_scale(c->frames, loops), c->cols[CLASSES]);
 }
 
 /* The kernels of ctc_loss_backward_gpu_template in ATen/native/cuda/LossCTC.cu between log beta and the gradients of
@@ -251,12 +254,12 @@ void cm__dispatch_ctc_loss(cm__dispatch *d, int32_t node)
     lengths(d, node, &c, labels);
     if (n == forward) {
         cm__call_over(d, node, CM__V_COPY, labels, -1, labels);
-        frame_loop(d, node, CM__V_CTC, &c, c.loops);
+        frame_loop(d, node, CM__PASS_FORWARD, CM__V_NONE, &c, c.loops);
         return;
     }
     cm__call_over(d, node, CM__V_FILL, c.alpha, -1, c.alpha);
-    frame_loop(d, node, CM__V_CTC_BETA, &c, c.loops);
+    frame_loop(d, node, CM__PASS_BACKWARD, CM__V_BETA, &c, c.loops);
     ctc_gradient(d, node, &c);
-    frame_loop(d, node, CM__V_CTC_LABELS, &c, 1);
+    frame_loop(d, node, CM__PASS_BACKWARD, CM__V_LABELS, &c, 1);
     cm__call_map(d, node, CM__V_FILL, c.x, -1, c.x, cm__poly_const(1), c.samples);
 }

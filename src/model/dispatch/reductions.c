@@ -322,8 +322,9 @@ void cm__dispatch_distances(cm__dispatch *d, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, forward, 0), *y = cm__t(d->g, forward->outputs[0]);
     cm_poly          pairs = cm_tensor_elements(y), width = cm__poly_dim(x->dims[x->rank - 1]), one = cm__poly_const(1);
+    cm__sized_call   c = cm__call_begin(d, CM__CALL_DISTANCES, cm__pass_of(n, forward), CM__V_NONE, x->dtype, false);
     if (n == forward) {
-        cm__call_reduce(d, node, CM__V_CDIST, x->dtype, pairs, width, one);
+        CM__CALL_SIZED(d, node, c, pairs, width);
         return;
     }
     bool    second = n->n_inputs == CM__SECOND_POINTS;
@@ -332,7 +333,7 @@ void cm__dispatch_distances(cm__dispatch *d, int32_t node)
     for (int32_t i = 0; second && i < 2; i++)
         cm__call_map(d, node, CM__V(COPY, TURNED), n->inputs[0], -1, n->inputs[0], cm__poly_dim(rows),
                      cm__poly_mul(cm__poly_product(y->dims, y->rank - 2), cm__poly_dim(columns)));
-    cm__call_reduce(d, node, CM__V_CDIST_GRAD, x->dtype, pairs, width, one);
+    CM__CALL_SIZED(d, node, c, pairs, width);
     cm__call_reduce(d, node, CM__V_SUM, x->dtype, one, cm__poly_dim(second ? rows : columns), points);
 }
 

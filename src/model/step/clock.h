@@ -14,7 +14,11 @@
 #ifndef CM_MODEL_CLOCK_H
 #define CM_MODEL_CLOCK_H
 
-#include "model/dispatch/works.h"
+#include "model/dispatch/dispatch.h"
+
+typedef struct cm__workload {
+    double flop, bytes;
+} cm__workload;
 
 /* A call's time in the tables: the memory's part, and the part that scales with the clock. */
 typedef struct cm__stretch {

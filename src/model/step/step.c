@@ -125,34 +125,6 @@ static double host_time_of(cm__ctx *ctx, const cm_graph *graph, const cm_device 
     return cm__host_time(device, reference, runtime, graph, common ? &common->host : NULL);
 }
 
-static void add_tensor(cm__update_list *list, double *numbers, bool *begins, const cm_tensor *t, bool first)
-{
-    double elements = cm_tensor_elements(t).c[0]; /* whatever the batch size */
-    numbers[list->count] = t->dtype == CM_COMPLEX64 ? 2 * elements : elements;
-    begins[list->count++] = first;
-    list->elements += elements;
-}
-
-/* The tensors that an update by PyTorch runs over, by types; NULL: there is none, another software updates, or the plan
-   divides the tensors. */
-static const cm__update_list *updated_by(cm__ctx *ctx, const cm_graph *g, cm_runtime runtime, const cm__dispatch *calls)
-{
-    bool           torch = cm__is_eager(runtime) || cm__compiles(runtime);
-    const cm_node *last = g->n_nodes ? &g->nodes[g->n_nodes - 1] : NULL;
-    if (!torch || !last || last->phase != CM_UPDATE || calls->shards.split) return NULL;
-    cm__update_list *list = cm__alloc(ctx, sizeof *list);
-    double          *numbers = cm__alloc_array(ctx, (size_t)last->n_inputs + 1, sizeof *numbers);
-    bool            *begins = cm__alloc_array(ctx, (size_t)last->n_inputs + 1, sizeof *begins);
-    for (int dtype = 0; dtype < CM_DTYPES; dtype++)
-        for (int32_t i = 0, before = list->count; i < last->n_inputs; i++) {
-            const cm_tensor *t = last->inputs[i] >= 0 ? cm__t(g, last->inputs[i]) : NULL;
-            if (t && t->role == CM_ROLE_PARAMETER && (int)t->dtype == dtype)
-                add_tensor(list, numbers, begins, t, list->count == before);
-        }
-    list->numbers = numbers, list->begins = begins;
-    return list;
-}
-
 cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_device *device,
                                   const cm_predict_options *o, const cm__common *common)
 {
@@ -177,7 +149,6 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
         .gain = gain,
         .sparse = gain > 1 ? sparse_calls(ctx, graph, calls) : NULL,
         .timer = cm__timer_new(ctx, device, reference, runtime, common ? common->memo : NULL),
-        .updated = updated_by(ctx, graph, runtime, calls),
         .limits = limits,
         .power = power_of(device, reference),
         .updates = 1.0 / (o->plan.accumulate > 1 ? o->plan.accumulate : 1),
@@ -203,7 +174,6 @@ cm__step_model cm__step_model_new(cm__ctx *ctx, const cm_graph *graph, const cm_
     };
     cm__timer_asks(m.timer, asked);
     cm__timer_trains(m.timer, calls->trains);
-    cm__timer_updates(m.timer, m.updated);
     return m;
 }
 
@@ -219,7 +189,6 @@ cm__step_model cm__step_model_changed(cm__ctx *ctx, const cm__step_model *m, con
     model.timer = cm__timer_new(ctx, changed, reference, m->runtime, common ? common->memo : NULL);
     cm__timer_asks(model.timer, m->graph->asked.software.versions);
     cm__timer_trains(model.timer, m->calls->trains);
-    cm__timer_updates(model.timer, m->updated);
     return model;
 }
 
@@ -315,20 +284,26 @@ double cm__step_host(const cm__step_model *m, const cm__timed *timed)
     return m->host_s + more * m->host_launch_s;
 }
 
+static cm__workload workload_of(const cm__sized_call *sized, double batch)
+{
+    cm__call     call;
+    cm__workload work;
+    cm__call_at(sized, batch, &call);
+    cm__call_work(&call, &work.flop, &work.bytes);
+    return work;
+}
+
 cm__throttled cm__step_throttle(const cm__step_model *m, double batch, cm__exchanges waits, cm__timed *timed)
 {
     const cm__dispatch *d = m->calls;
     cm__load            load = {.least_s = cm__step_host(m, timed), .waits_s = waits.time_s,
                                 .byte_j = waits.bytes * m->power.byte_j, .calls = m->stretches};
     if (m->power.limit_w <= 0) return (cm__throttled){.clock = 1, .dynamic_j = NAN};
-    int                 power = power_of_batch(m, batch);
-    const cm__workload *works = d->n_calls && kept_call(m, batch, power, 0) ? NULL : cm__works_at(d, batch);
+    int power = power_of_batch(m, batch);
     for (int32_t i = 0; i < d->n_calls; i++) {
         const cm__sized_call *c = &d->calls[i];
-        const cm__kept_call  *kept = works ? NULL : kept_call(m, batch, power, i);
-        cm__workload          work = works  ? works[i]
-                                     : kept ? (cm__workload){kept->flop, kept->bytes}
-                                            : cm__workload_of(c, batch);
+        const cm__kept_call  *kept = kept_call(m, batch, power, i);
+        cm__workload          work = kept ? (cm__workload){kept->flop, kept->bytes} : workload_of(c, batch);
         double                often = c->op == CM__CALL_OPTIMIZER ? m->updates : 1;
         cm__load_add(&load, &m->power, c->op, cm__type_rate(c->types), work, timed[i].time_s, often * d->runs[i]);
     }

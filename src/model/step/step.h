@@ -17,7 +17,6 @@ typedef struct cm__step_model {
     const cm_device *device;
     cm__dispatch    *calls;
     cm__timer       *timer;
-    const cm__update_list *updated; /* NULL: not run as a list */
     cm__limits       limits;
     cm__power        power;
     cm_runtime       runtime;

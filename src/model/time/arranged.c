@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 #include <string.h>
-#include "device/row_sizes.h"
 #include "model/time/features.h"
 
 const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limits *limits)
@@ -23,35 +22,21 @@ cm__rows cm__arranged_rows(const cm__arranged *a, const cm__kernel_table *t, _At
                       .source = {t, &cm__arranged_limits[a->limits], blocks, unused}};
 }
 
-/* A block of rows with sizes of more than 31 bits. */
-static void fill_by_row(const cm__rows *r, const uint16_t *rows, int count, const float *work, float *to)
-{
-    cm__call c = cm__call_of_table(r->source.table);
-    for (int i = 0; i < count; i++, work += CM__WORK_FEATURES) {
-        float features[CM__FEATURES];
-        cm__set_row(&c, r->source.table, rows[i]);
-        cm__drop_shape(&c);
-        cm__features_beside_work(&c, r->source.limits, work, features);
-        for (int f = 0; f < cm__n_features(c.op); f++) to[f * CM__BLOCK + i] = features[f];
-    }
-}
-
-_Static_assert(CM__ROWS_TOGETHER == CM__BLOCK, "rows of a block are unpacked together");
-
 /* The last block is filled up with zeros, which no search returns. */
 static void fill(const cm__rows *r, int32_t block, float *to)
 {
-    int32_t      sizes[CM__CALL_SIZES][CM__BLOCK];
-    uint16_t     rows[CM__BLOCK];
     cm__call     c = cm__call_of_table(r->source.table);
     int32_t      first = block * CM__BLOCK, count = r->count - first < CM__BLOCK ? r->count - first : CM__BLOCK;
     const float *work = r->values + r->count + CM__WORK_FEATURES * (size_t)first;
-    for (int i = 0; i < CM__BLOCK; i++) rows[i] = r->number[first + (i < count ? i : 0)];
-    if (cm__rows_unpack(r->source.table, rows, sizes) && cm__drop_shapes(&c, sizes))
-        cm__features_of_block(&c, sizes, r->source.limits, work, count, to);
-    else fill_by_row(r, rows, count, work, to);
-    for (int f = 0; count < CM__BLOCK && f < cm__n_features(c.op); f++)
-        memset(to + f * CM__BLOCK + count, 0, (size_t)(CM__BLOCK - count) * sizeof *to);
+    int          n = cm__n_features(c.op);
+    if (count < CM__BLOCK) memset(to, 0, (size_t)(CM__BLOCK * n) * sizeof *to);
+    for (int i = 0; i < count; i++, work += CM__WORK_FEATURES) {
+        float features[CM__FEATURES];
+        cm__set_row(&c, r->source.table, r->number[first + i]);
+        cm__drop_shape(&c);
+        cm__features_beside_work(&c, r->source.limits, work, features);
+        for (int f = 0; f < n; f++) to[f * CM__BLOCK + i] = features[f];
+    }
 }
 
 static pthread_mutex_t filling = PTHREAD_MUTEX_INITIALIZER;

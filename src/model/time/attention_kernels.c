@@ -14,38 +14,17 @@ static bool takes_cudnn(const cm_device *device)
     return family && (strcmp(family, "nvidia-hopper") == 0 || strcmp(family, "nvidia-blackwell") == 0);
 }
 
-typedef double factor_rule(bool forward, bool wide, bool cudnn);
-
-static double flash(bool forward, bool wide, bool cudnn)
-{
-    (void)wide;
-    if (!cudnn) return 1;
-    return forward ? cm__time_factors.flash_forward : cm__time_factors.flash_backward;
-}
-
 /* FlashAttention 2 gained most where heads are wide. */
-static double flash1(bool forward, bool wide, bool cudnn)
-{
-    return (wide ? cm__time_factors.flash1_wide : cm__time_factors.flash1) * flash(forward, wide, cudnn);
-}
-
-static double efficient(bool forward, bool wide, bool cudnn)
-{
-    return (forward ? cm__time_factors.efficient_forward : cm__time_factors.efficient_backward) *
-           flash(forward, wide, cudnn);
-}
-
-static double cudnn_itself(bool forward, bool wide, bool cudnn) { return (void)forward, (void)wide, (void)cudnn, 1; }
-
-static factor_rule *const rules[CM__FORMS] = {[CM__FORM_FLASH1] = flash1, [CM__FORM_FLASH] = flash,
-                                              [CM__FORM_EFFICIENT] = efficient, [CM__FORM_CUDNN] = cudnn_itself};
-
 bool cm__attention_named(const cm_device *device, const cm__call *call, cm__call *usual, double *factor)
 {
-    factor_rule *rule = call->op == CM__CALL_ATTENTION ? rules[cm__form_of(call->variant)] : NULL;
-    if (!rule) return false;
+    const cm__factors *f = &cm__time_factors;
+    cm__variant_form   form = call->op == CM__CALL_ATTENTION ? cm__form_of(call->variant) : CM__FORM_NONE;
+    bool               forward = call->pass == CM__PASS_FORWARD, wide = call->sizes[CM__ATTENTION_WIDTH] > NARROW_HEAD;
+    if (form < CM__FORM_FLASH1) return false;
     *usual = *call;
     usual->variant = cm__variant_in(call->variant, CM__FORM_NONE);
-    *factor = rule(call->pass == CM__PASS_FORWARD, call->sizes[CM__ATTENTION_WIDTH] > NARROW_HEAD, takes_cudnn(device));
+    *factor = form == CM__FORM_CUDNN || !takes_cudnn(device) ? 1 : forward ? f->flash_forward : f->flash_backward;
+    if (form == CM__FORM_FLASH1) *factor *= wide ? f->flash1_wide : f->flash1;
+    if (form == CM__FORM_EFFICIENT) *factor *= forward ? f->efficient_forward : f->efficient_backward;
     return true;
 }

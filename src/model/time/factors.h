@@ -6,8 +6,6 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
-    double foreach_start_s, foreach_cycles, foreach_cycles_memory, foreach_cache, foreach_bend; /* foreach.c */
-    double foreach_lerp, foreach_product, foreach_root, foreach_quotient, foreach_step, foreach_error; /* likewise */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, largest_bytes, plain_cast_bytes, transposed_cast_bytes, apart_largest_bytes;

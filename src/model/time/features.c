@@ -37,9 +37,7 @@ static int factors_of_two(int64_t size)
     return size <= 0 ? FACTORS : __builtin_ctzll((unsigned long long)size | 1 << FACTORS);
 }
 
-static float alignment_of(int factors) { return 0.5f * (float)factors; }
-
-static float alignment(int64_t size) { return alignment_of(factors_of_two(size)); }
+static float alignment(int64_t size) { return 0.5f * (float)factors_of_two(size); }
 
 /* The size along which neither operand nor result of a product is contiguous, or -1. Results have rows of n numbers,
    the operands of `nt` and `nn` have rows of k, and the first operand of `tn` has rows of m. */
@@ -62,13 +60,13 @@ static bool joins(const cm__call *c)
     return c->op == CM__CALL_ELEMENTWISE && cm__variant_name(c->variant) == CM__NAME_CAT;
 }
 
-static float alignment_factor(const cm__call *c) { return joins(c) ? cm__feature_facts.joined_factor : 1; }
-
 static void alignments(const cm__call *c, float *out)
 {
+    bool  halves = joins(c);
+    float factor = halves ? cm__feature_facts.joined_factor : 1;
     for (int i = 0; i < CM__ALIGNED; i++) {
         int place = aligned_place(c, i);
-        out[i] = alignment_factor(c) * alignment(place ? c->sizes[place - 1] / (joins(c) ? 2 : 1) : 0);
+        out[i] = factor * alignment(place ? c->sizes[place - 1] / (halves ? 2 : 1) : 0);
     }
 }
 
@@ -334,145 +332,4 @@ void cm__features_beside_work(const cm__call *given, const cm__limits *limits, c
     add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
     memcpy(of_work, work, CM__WORK_FEATURES * sizeof *work);
-}
-
-/* ---- features of a block of rows -------------------------------------------------------------------------------- */
-
-static void find_scales(int op, float found[CM__FEATURES])
-{
-    const float *scales = cm__scales_of(op)->scales, usual = cm__feature_facts.default_scale;
-    for (int i = 0; i < CM__FEATURES; i++) found[i] = scales[i] > 0 ? scales[i] : usual;
-}
-
-/* Features of one size of all rows, as log_of_size(). */
-CM__FAST static void logs_of_block(const int32_t size[CM__BLOCK], float scale, float *out)
-{
-    for (int r = 0; r < CM__BLOCK; r += 8) {
-        cm__eight_mask x = *(const cm__eight_mask *)(size + r), positive = x > 0;
-        cm__eight      rounded = __builtin_convertvector(x, cm__eight), none = (cm__eight){0} - 1;
-        cm__eight      log = __builtin_convertvector((cm__eight_mask)rounded - ONE, cm__eight) * LOG_STEP;
-        log = (cm__eight)((positive & (cm__eight_mask)log) | (~positive & (cm__eight_mask)none));
-        *(cm__eight *)(out + r) = log / scale;
-    }
-}
-
-/* Features of the alignment of one size. by_factors: by the number of factors of two. The compiler makes vectors of the
-   loop. */
-CM__FAST static void alignments_of_size(const int32_t size[CM__BLOCK], const float by_factors[FACTORS + 1], float *out)
-{
-    float one = by_factors[0], two = by_factors[1], four = by_factors[2], eight = by_factors[3];
-    for (int r = 0; r < CM__BLOCK; r++) {
-        int32_t x = size[r] > 0 ? size[r] : 0;
-        out[r] = x & 1 ? one : x & 2 ? two : x & 4 ? four : eight;
-    }
-}
-
-_Static_assert(FACTORS == 3, "alignments_of_size()");
-
-static void alignments_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const float *scales, float *out)
-{
-    float factor = alignment_factor(c);
-    bool  halves = joins(c);
-    for (int i = 0; i < CM__ALIGNED; i++, out += CM__BLOCK) {
-        int            place = aligned_place(c, i);
-        float          by_factors[FACTORS + 1];
-        int32_t        parts[CM__BLOCK];
-        const int32_t *size = place ? sizes[place - 1] : NULL;
-        for (int k = 0; k <= FACTORS; k++) by_factors[k] = factor * alignment_of(k) / scales[i];
-        for (int r = 0; (!size || halves) && r < CM__BLOCK; r++) parts[r] = size ? size[r] / 2 : 0;
-        alignments_of_size(!size || halves ? parts : size, by_factors, out);
-    }
-}
-
-static void read_row(cm__call *c, int32_t sizes[][CM__BLOCK], int row)
-{
-    for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) c->sizes[i] = sizes[i][row];
-}
-
-/* As cm__fold_covered(), for all rows, of which few have such filters. */
-static void fold_block(const cm__call *like, int32_t sizes[][CM__BLOCK], bool folded[CM__BLOCK])
-{
-    cm__call c = *like;
-    for (int r = 0; r < CM__BLOCK; r++) {
-        bool rows = cm__covers(sizes[CM__CONV_H][r], sizes[CM__CONV_R][r], 0),
-             columns = cm__covers(sizes[CM__CONV_W][r], sizes[CM__CONV_S][r], 0);
-        if (!rows && !columns) continue;
-        read_row(&c, sizes, r);
-        folded[r] = cm__fold_covered(c.sizes);
-        for (int i = 0; i < CM__CONV_SIZES && folded[r]; i++) sizes[i][r] = (int32_t)c.sizes[i];
-    }
-}
-
-/* As add_kernels(), for all rows. */
-static void products_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const bool folded[CM__BLOCK],
-                              const float *scales, float *out)
-{
-    cm__call c = *like;
-    for (int r = 0; r < CM__BLOCK; r++) {
-        if (!folded[r] && (sizes[CM__CONV_R][r] != 1 || sizes[CM__CONV_S][r] != 1)) continue;
-        read_row(&c, sizes, r);
-        if (folded[r] || is_product(&c))
-            out[PRODUCT_AT * CM__BLOCK + r] = alignment_of_product(c.sizes, folded[r]) / scales[PRODUCT_AT];
-    }
-}
-
-static void algorithms_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const float *scales, float *out)
-{
-    cm__call c = *like;
-    for (int r = 0; r < CM__BLOCK; r++) {
-        read_row(&c, sizes, r);
-        out[ALGORITHM_AT * CM__BLOCK + r] = (float)cm__recurrent_kind_of(&c) / scales[ALGORITHM_AT];
-    }
-}
-
-/* Overwrites the features that depend on the groups of a convolution; the others must be there already. Rows with one
-   group, which are most, get zeros. */
-static void groups_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
-                            const float *scales, float *out)
-{
-    cm__call c = *like;
-    int      at = groups_at[c.op];
-    placed   found[PLACED];
-    if (at) memset(out + at * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
-    if (c.op == CM__CALL_CONV) memset(out + COUNT_AT * CM__BLOCK, 0, CM__BLOCK * sizeof *out);
-    for (int r = 0; r < CM__BLOCK && at; r++) {
-        if (sizes[at][r] <= 1) continue;
-        read_row(&c, sizes, r);
-        for (int i = features_of_groups(&c, limits, found); i-- > 0;)
-            out[found[i].place * CM__BLOCK + r] = found[i].value / scales[found[i].place];
-    }
-}
-
-static void further_of_block(const cm__call *like, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
-                             const float *scales, float *out)
-{
-    cm__call c = *like;
-    int      count = further[c.op].count;
-    float    made[CM__FEATURES];
-    for (int r = 0; r < CM__BLOCK && further[c.op].make; r++) {
-        read_row(&c, sizes, r);
-        further[c.op].make(&c, fmax(1, limits->cores), made);
-        for (int f = 0; f < count; f++) out[f * CM__BLOCK + r] = made[f] / scales[f];
-    }
-}
-
-void cm__features_of_block(const cm__call *c, int32_t sizes[][CM__BLOCK], const cm__limits *limits, const float *work,
-                           int count, float *to)
-{
-    int    n = cm__call_kinds[c->op].n_sizes, unpadded = cm__n_features_unpadded(c->op);
-    int    at_work = cm__work_features_at(c->op);
-    float *of_work = to + at_work * CM__BLOCK, scales[CM__FEATURES];
-    bool   folded[CM__BLOCK] = {false};
-    find_scales(c->op, scales);
-    if (c->op == CM__CALL_CONV) fold_block(c, sizes, folded);
-    for (int i = 0; i < n; i++) logs_of_block(sizes[i], scales[i], to + i * CM__BLOCK);
-    alignments_of_block(c, sizes, scales + n, to + n * CM__BLOCK);
-    for (int f = 0; f < CM__WORK_FEATURES; f++)
-        for (int r = 0; r < CM__BLOCK; r++)
-            of_work[f * CM__BLOCK + r] = r < count ? work[r * CM__WORK_FEATURES + f] : 0;
-    further_of_block(c, sizes, limits, scales + at_work + CM__WORK_FEATURES, of_work + CM__WORK_FEATURES * CM__BLOCK);
-    if (c->op == CM__CALL_CONV) products_of_block(c, sizes, folded, scales, to);
-    groups_of_block(c, sizes, limits, scales, to);
-    if (c->op == CM__CALL_RNN) algorithms_of_block(c, sizes, scales, to);
-    memset(to + unpadded * CM__BLOCK, 0, (size_t)(cm__n_features(c->op) - unpadded) * CM__BLOCK * sizeof *to);
 }

@@ -75,11 +75,4 @@ int cm__work_features_at(int op);
 void cm__features_beside_work(const cm__call *call, const cm__limits *limits, const float work[CM__WORK_FEATURES],
                               float *features);
 
-/* Fills in the scaled features of the rows of a block, as blocks.h stores them: calls that differ from a given one in
-   their sizes only. sizes: one array per size. work: the scaled features of the work of the first `count` rows; those
-   of the others are 0. */
-void cm__features_of_block(const cm__call *call, int32_t sizes[][CM__BLOCK], const cm__limits *limits,
-                           const float *work,
-                           int count, float *features);
-
 #endif

@@ -66,18 +66,6 @@ static inline unsigned cm__four_which(cm__four_mask mask)
 static inline bool     cm__four_any(cm__four_mask mask) { return cm__four_which(mask) != 0; }
 static inline float    cm__four_sum(cm__four a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
-/* exp(x) for x <= 0, with a relative error below 3e-7; 0 where it is below 1e-34. x = n ln 2 + r with |r| <= ln 2 / 2;
-   exp(r) is a Taylor polynomial, and 2^n is made of its bits. */
-static inline cm__four cm__four_exp(cm__four x)
-{
-    const float  round = 12582912; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
-    cm__four     shifted = x * 1.44269504f + round, n = shifted - round;
-    cm__four     r = (x - n * 0.693359375f) + n * 2.12194440e-4f; /* ln 2 in two parts */
-    cm__four     sum = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r / 720.f)))));
-    cm__four_mask power = ((cm__four_mask)shifted - 0x4b400000 + 127) << 23;
-    return (cm__four)((x > -78) & (cm__four_mask)(sum * (cm__four)power));
-}
-
 /* Eight numbers; only in variables and behind pointers, because processors without AVX pass them in another way. */
 typedef float   cm__eight __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int32_t cm__eight_mask __attribute__((vector_size(32), aligned(4), may_alias));
@@ -86,12 +74,13 @@ typedef int32_t cm__eight_mask __attribute__((vector_size(32), aligned(4), may_a
 #define CM__EIGHT_OF(p) \
     __builtin_convertvector(((cm__eight_mask){(p)[0], (p)[1], (p)[2], (p)[3], (p)[4], (p)[5], (p)[6], (p)[7]}), cm__eight)
 
-/* x := exp(x), as cm__four_exp(). */
+/* x := exp(x) for x <= 0, with a relative error below 3e-7; 0 where it is below 1e-34. x = n ln 2 + r with |r| <= ln 2 / 2;
+   exp(r) is a Taylor polynomial, and 2^n is made of its bits. */
 static inline void cm__eight_exp(cm__eight *x)
 {
-    const float    round = 12582912;
+    const float    round = 12582912; /* 1.5 * 2^23: adding it leaves a whole number in the low bits */
     cm__eight      shifted = *x * 1.44269504f + round, n = shifted - round;
-    cm__eight      r = (*x - n * 0.693359375f) + n * 2.12194440e-4f;
+    cm__eight      r = (*x - n * 0.693359375f) + n * 2.12194440e-4f; /* ln 2 in two parts */
     cm__eight      sum = 1 + r * (1 + r * (1 / 2.f + r * (1 / 6.f + r * (1 / 24.f + r * (1 / 120.f + r / 720.f)))));
     cm__eight_mask power = ((cm__eight_mask)shifted - 0x4b400000 + 127) << 23;
     *x = (cm__eight)((*x > -78) & (cm__eight_mask)(sum * (cm__eight)power));

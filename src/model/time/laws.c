@@ -3,7 +3,6 @@
 #include "model/time/laws.h"
 
 #include <math.h>
-#include <string.h>
 #include "base/ablation.h"
 
 #define RESIDENT_THREADS 2048 /* of a multiprocessor */
@@ -27,35 +26,17 @@ static double loops(double cores, double work, double steps, double cycles)
 
 const cm__law_form cm__law_blocks = {blocks}, cm__law_serial = {serial}, cm__law_loops = {loops};
 
-/* Patterns begin or end with "*", or neither. */
-static bool matches(const char *pattern, size_t length, const char *text)
+static bool is_about(const cm__law *law, const cm__call *c)
 {
-    size_t all = strlen(text);
-    if (length && pattern[0] == '*') {
-        pattern++, length--;
-        return all >= length && memcmp(text + all - length, pattern, length) == 0;
-    }
-    if (length && pattern[length - 1] == '*') return strncmp(text, pattern, length - 1) == 0;
-    return all == length && memcmp(text, pattern, length) == 0;
-}
-
-static bool is_among(const char *patterns, const char *text)
-{
-    for (const char *at = patterns;; at++) {
-        size_t length = strcspn(at, ",");
-        if (matches(at, length, text)) return true;
-        at += length;
-        if (!*at) return false;
-    }
+    bool variant = law->n_variants == 0;
+    for (int i = 0; i < law->n_variants; i++) variant |= law->variants[i] == c->variant;
+    return variant && (law->pass < 0 || law->pass == c->pass);
 }
 
 static double time_by(const cm__law *law, const cm__limits *l, const cm__call *c)
 {
     double sizes[CM__CALL_SIZES], element = cm__call_element(c, 0);
-    char   variant[CM__CALL_TEXT], types[CM__CALL_TEXT];
-    if ((law->pass >= 0 && law->pass != c->pass) || !is_among(law->variants, cm__variant_text(c->variant, variant)) ||
-        !is_among(law->dtypes, cm__types_text(c->types, types)))
-        return 0;
+    if (!is_about(law, c)) return 0;
     for (int i = 0; i < cm__call_kinds[c->op].n_sizes; i++) sizes[i] = cm__size(c, i);
     double work = law->work(sizes, element, l->cache_bytes), steps = law->steps ? law->steps(sizes, element, l->cache_bytes) : 1;
     return work > 0 ? law->form->cycles(l->cores, work, steps, law->cycles) / l->clock_hz : 0;

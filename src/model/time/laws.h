@@ -24,7 +24,8 @@ typedef struct cm__law {
     const char         *name;
     int16_t             pass; /* -1: all */
     cm__law_role        role;
-    const char         *variants, *dtypes; /* patterns, separated by commas */
+    int16_t             n_variants; /* 0: all */
+    cm__variant         variants[2];
     const cm__law_form *form;
     cm__law_count      *work, *steps; /* work 0: the law does not apply; steps NULL: 1 */
     double              cycles;

@@ -17,30 +17,12 @@
 
 bool cm__shapeless(const cm__call *c) { return c->op == CM__CALL_ELEMENTWISE && !cm__form_of(c->variant); }
 
-static void drop(int64_t *outer, int64_t *inner)
-{
-    int64_t product;
-    if (*outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
-    *inner = product;
-    *outer = 1;
-}
-
 void cm__drop_shape(cm__call *c)
 {
-    if (cm__shapeless(c)) drop(&c->sizes[CM__ELEMENTWISE_OUTER], &c->sizes[CM__ELEMENTWISE_INNER]);
-}
-
-bool cm__drop_shapes(const cm__call *c, int32_t sizes[][CM__BLOCK])
-{
-    int64_t most = 0;
-    for (int r = 0; cm__shapeless(c) && r < CM__BLOCK; r++) {
-        int64_t outer = sizes[CM__ELEMENTWISE_OUTER][r], inner = sizes[CM__ELEMENTWISE_INNER][r];
-        drop(&outer, &inner);
-        sizes[CM__ELEMENTWISE_OUTER][r] = (int32_t)outer;
-        sizes[CM__ELEMENTWISE_INNER][r] = (int32_t)inner;
-        most = inner > most ? inner : most;
-    }
-    return most <= INT32_MAX;
+    int64_t *outer = &c->sizes[CM__ELEMENTWISE_OUTER], *inner = &c->sizes[CM__ELEMENTWISE_INNER], product;
+    if (!cm__shapeless(c) || *outer <= 0 || __builtin_mul_overflow(*outer, *inner, &product)) return;
+    *inner = product;
+    *outer = 1;
 }
 
 cm__call cm__call_of_table(const cm__kernel_table *t)

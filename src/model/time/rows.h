@@ -21,8 +21,6 @@ typedef struct cm__tables {
 /* The shape does not matter to a kernel over contiguous data: its calls are compared as one row. */
 bool cm__shapeless(const cm__call *call);
 void cm__drop_shape(cm__call *call);
-/* The same for the rows of a block. Returns false if a size would have more than 31 bits. */
-bool cm__drop_shapes(const cm__call *like, int32_t sizes[][CM__BLOCK]);
 
 cm__call cm__call_of_table(const cm__kernel_table *table);
 void     cm__set_row(cm__call *call, const cm__kernel_table *table, int32_t row);

@@ -10,8 +10,6 @@
 
 #define ERROR_OUTSIDE 0.1 /* for each factor e beyond the fitted range, up to ERROR_MOST */
 #define ERROR_MOST 0.5
-/* as in operator_fits.c: a weight-gradient product over others, where no such product was fitted */
-#define TRANSPOSED_FACTOR 1.056
 #define SCALING_NOT_TOLD 0.5 /* between 0: a scale for all or for each row, and 1: a scale for each block */
 
 /* ---- features --------------------------------------------------------------------------------------------------- */
@@ -211,7 +209,7 @@ static double time_on(const cm__surface *s, const cm__limits *limits, const cm__
     double outside = cut(s, &f), time_s = least * exp(network(s, f.value));
     bool   unfitted = f.is_transposed && s->high[f.is_transposed] <= 0 && c->variant == CM__V_TN;
     *error = hypot(source_error(c), s->mape) + fmin(ERROR_MOST, ERROR_OUTSIDE * outside);
-    return fmax(unfitted ? time_s * TRANSPOSED_FACTOR : time_s, compute);
+    return fmax(unfitted ? time_s * cm__time_factors.transposed_product : time_s, compute);
 }
 
 /* Libraries of these devices compute TF32 as fp32 by default. */

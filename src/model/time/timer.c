@@ -6,13 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "base/ablation.h"
 #include "base/versions.h"
 #include "graph/runtimes.h"
 #include "model/time/attention_kernels.h"
 #include "model/time/corrections.h"
 #include "model/time/factors.h"
-#include "model/time/foreach.h"
 #include "model/time/generated.h"
 #include "model/time/laws.h"
 #include "model/time/tables.h"
@@ -37,7 +35,6 @@ struct cm__timer {
     cm__limits         limits;
     cm__limits         streaming; /* with the bandwidth that streaming kernels reach here */
     bool               trains, tuned;
-    const cm__update_list *updated; /* NULL: unknown */
     cm__library        libraries[LIBRARIES];
     cm__operator_fits *operator_fits; /* NULL: not used */
     cm__memo          *memo;          /* NULL: none */
@@ -117,7 +114,6 @@ const char *cm__timer_other_release(const cm__timer *t)
 }
 
 void cm__timer_trains(cm__timer *t, bool trains) { t->trains = trains; }
-void cm__timer_updates(cm__timer *t, const cm__update_list *list) { t->updated = list; }
 void cm__timer_remember(cm__timer *t) { t->results = cm__memo_new(t->ctx); }
 
 #define POWERS 16 /* batch sizes below 65,536 */
@@ -399,16 +395,6 @@ static void join_others(cm__timer *t, const cm__call *c, cm__timed *timed)
     *timed = joined;
 }
 
-/* Between its rows a table has updates of equal tensors that the cache may hold. The list says more. */
-static void take_list(const cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
-{
-    bool   known = t->updated && timed->how != CM_HOW_MEASURED;
-    double launches, time_s = known ? cm__foreach_time(&by->limits, t->updated, c, &launches) : 0;
-    if (!(time_s > 0) || cm__rule_off("foreach")) return;
-    *timed = (cm__timed){.time_s = time_s, .launches = launches, .error = cm__time_factors.foreach_error,
-                         .how = by->reference ? CM_HOW_TRANSFERRED : CM_HOW_INTERPOLATED};
-}
-
 /* *bytes: of the call; NAN: not computed. */
 static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
 {
@@ -417,7 +403,6 @@ static cm__timed by_tables(cm__timer *t, const cm__call *c, double *bytes)
     if (by_fits(t, c, &found.timed)) return found.timed;
     const cm__library *by = by_memo(t, c, &found);
     *bytes = found.bytes;
-    if (by && by != &t->libraries[OWN]) take_list(t, by, c, &found.timed);
     if (by && by->reference) take_from_reference(t, by, c, &found);
     if (by && by->transfers) transfer_here(t, by, c, &found);
     if (by == &t->libraries[OWN]) join_others(t, c, &found.timed);

@@ -11,7 +11,6 @@
 #define CM_MODEL_TIMER_H
 
 #include "device/device.h"
-#include "model/time/foreach.h"
 #include "model/time/memo.h"
 #include "model/time/roofline.h"
 
@@ -28,8 +27,6 @@ void       cm__timer_asks(cm__timer *timer, cm_versions versions);
 const char *cm__timer_other_release(const cm__timer *timer);
 /* Whether the calls are of a training step, not of inference (default). */
 void       cm__timer_trains(cm__timer *timer, bool trains);
-/* The tensors of a step's update, if PyTorch runs it as a list; it must outlive the timer. */
-void       cm__timer_updates(cm__timer *timer, const cm__update_list *list);
 /* Keeps the time of each call: for a search that asks for the same calls many times. */
 void       cm__timer_remember(cm__timer *timer);
 cm__timed  cm__timer_time(cm__timer *timer, const cm__call *call);

@@ -98,27 +98,6 @@ static void sizes_beyond_a_column(void **state)
     assert_int_equal(cm__row_find(&t, (int64_t[]){2, 200, 300, 4}), -1);
 }
 
-/* Sizes of up to 31 bits are unpacked for 16 rows at once, in the given order; wider ones are refused. */
-static void rows_together(void **state)
-{
-    (void)state;
-    int64_t  sizes[ROWS][SIZES];
-    int32_t  back[SIZES][CM__ROWS_TOGETHER];
-    uint16_t rows[CM__ROWS_TOGETHER];
-    for (int row = 0; row < ROWS; row++)
-        for (int i = 0; i < SIZES; i++) sizes[row][i] = random_below(i == SIZES - 1 ? 31 : 8 * (i + 1));
-    for (int r = 0; r < CM__ROWS_TOGETHER; r++) rows[r] = (uint16_t)(7 * r % ROWS);
-    cm__kernel_table t = table_of(sizes[0], ROWS);
-    assert_true(cm__rows_unpack(&t, rows, back));
-    for (int r = 0; r < CM__ROWS_TOGETHER; r++)
-        for (int i = 0; i < SIZES; i++) assert_int_equal(back[i][r], sizes[rows[r]][i]);
-    sizes[rows[3]][1] = (int64_t)1 << 31;
-    t = table_of(sizes[0], ROWS);
-    assert_false(cm__rows_unpack(&t, rows, back));
-    rows[3] = rows[4]; /* none of the rows is wide, though the column is */
-    assert_true(cm__rows_unpack(&t, rows, back));
-}
-
 static void rows_by_product(void **state)
 {
     (void)state;
@@ -136,9 +115,8 @@ static void rows_of_shared_shapes(void **state)
 {
     (void)state;
     const int64_t    shapes[][SIZES] = {{1, 2, 3, 4}, {1, 2, 3, 70000}, {1, 6, 3, 4}, {300, 4, 5, 6}};
-    const uint16_t   own[] = {0, 2, 3}, together[CM__ROWS_TOGETHER] = {2, 1};
+    const uint16_t   own[] = {0, 2, 3};
     cm__kernel_table t = table_of(shapes[0], 4);
-    int32_t          back[SIZES][CM__ROWS_TOGETHER];
     t.shapes = own;
     t.n_rows = 3;
     for (int32_t row = 0; row < t.n_rows; row++) {
@@ -150,9 +128,6 @@ static void rows_of_shared_shapes(void **state)
     assert_int_equal(cm__row_find(&t, shapes[1]), -1);
     assert_int_equal(cm__row_with_product(&t, 1200), 2);
     assert_int_equal(cm__row_with_product(&t, 2), 0);
-    assert_true(cm__rows_unpack(&t, together, back));
-    for (int i = 0; i < SIZES; i++)
-        assert_true(back[i][0] == shapes[3][i] && back[i][1] == shapes[2][i] && back[i][2] == shapes[0][i]);
 }
 
 static void no_rows(void **state)
@@ -181,7 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(row_in_is_row_out), cmocka_unit_test(widths_by_largest_size),
                                        cmocka_unit_test(sizes_beyond_a_column), cmocka_unit_test(no_rows),
-                                       cmocka_unit_test(rows_together), cmocka_unit_test(rows_by_product),
+                                       cmocka_unit_test(rows_by_product),
                                        cmocka_unit_test(rows_of_shared_shapes)};
     return cmocka_run_group_tests(tests, begin, end);
 }

@@ -15,9 +15,9 @@ static void columns_and_products(void **state)
 {
     (void)state;
     MAKES(DEFORMED("[8,6,3,3]"), FP32, 2, "elementwise forward fill fp32 1,2160", "elementwise forward fill fp32 1,2160",
-          "reduce forward deform_columns fp32 240,9,1", "reduce forward deform_columns fp32 240,9,1",
+          "deform forward columns fp32 240,9", "deform forward columns fp32 240,9",
           "gemm forward nn fp32 1,8,40,54", "gemm forward tn fp32 1,54,40,8", "gemm forward nt fp32 1,8,54,40",
-          "reduce forward deform_places fp32 720,6,1", "elementwise forward deform_image fp32 1,2160",
+          "deform forward places fp32 720,6", "deform forward image fp32 2160,1",
           "reduce forward sum:nchw fp32 2,8,20", "elementwise forward add:col fp32 16,20");
 }
 
@@ -25,8 +25,8 @@ static void columns_and_products(void **state)
 static void groups_of_filters(void **state)
 {
     (void)state;
-    MAKES(DEFORMED("[8,3,3,3]"), FP32, 2, "reduce forward deform_columns fp32 240,9,1",
-          "reduce forward deform_columns fp32 240,9,1", "gemm forward nn fp32 1,4,40,27",
+    MAKES(DEFORMED("[8,3,3,3]"), FP32, 2, "deform forward columns fp32 240,9",
+          "deform forward columns fp32 240,9", "gemm forward nn fp32 1,4,40,27",
           "gemm forward nn fp32 1,4,40,27", "gemm forward tn fp32 1,27,40,4", "gemm forward tn fp32 1,27,40,4",
           "gemm forward nt fp32 1,4,27,40", "gemm forward nt fp32 1,4,27,40");
 }
@@ -36,7 +36,7 @@ static void in_fp32_only(void **state)
 {
     (void)state;
     MAKES(DEFORMED("[8,6,3,3]"), AMP_BF16, 2, "gemm forward nn fp32 1,8,40,54",
-          "elementwise forward deform_image fp32 1,2160");
+          "deform forward image fp32 2160,1");
 }
 
 int main(void)

@@ -118,12 +118,12 @@ static void pools_of_volumes(void **state)
 #define VOLUME(stride) "\"kernel_size\":[2,2,2],\"stride\":[" stride "],\"padding\":[0,0,0]"
     MAKES(CAPTURE("[[1,0],6,6,8,10]", "[10]", "4", X("[[1,0],6,3,4,5]") "," TENSOR("[[1,0],6,3,4,5]", "int64", "activation"),
                   STEP("aten::max_pool3d_with_indices", "[2]", "[4,5]", VOLUME("2,2,2"))),
-          FP32, 2, "reduce forward max_pool3d fp32 9216,8,1", "elementwise forward fill fp32 1,5760",
-          "reduce forward max_pool3d_grad fp32 720,1,1");
+          FP32, 2, "pool3d forward max fp32 9216,8", "elementwise forward fill fp32 1,5760",
+          "pool3d backward max fp32 720,1");
     MAKES(ONE("aten::avg_pool3d", "[[1,0],6,6,8,10]", "[10]", "[[1,0],6,3,4,5]", VOLUME("2,2,2")), FP32, 2,
-          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_grad fp32 9216,8,1");
+          "pool3d forward avg fp32 9216,8", "pool3d backward avg fp32 9216,8");
     MAKES(ONE("aten::avg_pool3d", "[[1,0],6,4,5,6]", "[6]", "[[1,0],6,3,4,5]", VOLUME("1,1,1")), FP32, 2,
-          "reduce forward avg_pool3d fp32 9216,8,1", "reduce forward avg_pool3d_add fp32 9216,8,1");
+          "pool3d forward avg fp32 9216,8", "pool3d backward avg fp32 9216,8");
 }
 
 /* Images of 5 x 4 pixels of 6 channels, which lie next to each other: the pads write 7 x 6 pixels in rows. A reflection

@@ -12,8 +12,8 @@
 static void a_ctc_loss(void **state)
 {
     (void)state;
-    MAKES(CTC("3", "7"), FP32, 2, "elementwise forward copy int64 1,6", "reduce forward ctc fp32 2,7,5",
-          "reduce forward ctc_beta fp32 2,7,5", "reduce forward ctc_labels fp32 2,7,5",
+    MAKES(CTC("3", "7"), FP32, 2, "elementwise forward copy int64 1,6", "ctc forward - fp32 2,7,5",
+          "ctc backward beta fp32 2,7,5", "ctc backward labels fp32 2,7,5",
           "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2",
           "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2", "elementwise forward copy int64 1,2",
           "elementwise forward fill fp32 1,98", "elementwise forward fill fp32 1,70", "elementwise forward exp fp32 1,70",
@@ -21,10 +21,10 @@ static void a_ctc_loss(void **state)
           "elementwise forward sub:col fp32 14,4", "elementwise forward exp fp32 1,56",
           "elementwise forward mul:col fp32 14,5");
     /* autocast computes it in fp32 */
-    MAKES(CTC("3", "7"), AMP_BF16, 2, "reduce forward ctc fp32 2,7,5", "reduce forward ctc_beta fp32 2,7,5");
+    MAKES(CTC("3", "7"), AMP_BF16, 2, "ctc forward - fp32 2,7,5", "ctc backward beta fp32 2,7,5");
     /* 1,025 states: two loops of 1,024 threads, but one over 512 labels */
-    MAKES(CTC("512", "1025"), FP32, 2, "reduce forward ctc fp32 2,14,5", "reduce forward ctc_beta fp32 2,14,5",
-          "reduce forward ctc_labels fp32 2,7,5");
+    MAKES(CTC("512", "1025"), FP32, 2, "ctc forward - fp32 2,14,5", "ctc backward beta fp32 2,14,5",
+          "ctc backward labels fp32 2,7,5");
 }
 
 static void scores_of_pixels_are_planes(void **state)
@@ -55,8 +55,8 @@ static void autocast_casts_after_log_softmax(void **state)
     cm_graph *step = step_of(g, CM_PRECISION_AMP_BF16, false);
     list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 4, &got);
     assert_int_equal(times(&got, "softmax forward log bf16 4,10"), 1);
-    assert_int_equal(times(&got, "reduce forward nll fp32 1,4,1"), 1);
-    assert_int_equal(times(&got, "reduce forward nll_grad fp32 1,4,1"), 1);
+    assert_int_equal(times(&got, "labels forward - fp32 1,4"), 1);
+    assert_int_equal(times(&got, "labels backward - fp32 1,4"), 1);
     assert_int_equal(times(&got, "softmax backward log bf16 4,10"), 1);
     cm_graph_free(step);
     cm__ctx_free(ctx);

@@ -209,55 +209,11 @@ static void test_trainer(void **state)
 
 /* ---- updates ------------------------------------------------------------------------------------------------------ */
 
-static cm__timed time_of_update(cm__ctx *ctx, const cm_graph *step, const cm_device *d, const cm_predict_options *o,
-                                double *by_list)
-{
-    cm__step_model m = cm__step_model_new(ctx, step, d, o, NULL);
-    cm__timed      timed = {0};
-    double         launches;
-    for (int32_t i = 0; i < m.calls->n_calls; i++)
-        if (m.calls->calls[i].op == CM__CALL_OPTIMIZER) {
-            cm__call c;
-            cm__call_at(&m.calls->calls[i], 1, &c);
-            timed = cm__step_time_call(&m, 1, i);
-            *by_list = m.updated ? cm__foreach_time(&m.limits, m.updated, &c, &launches) : 0;
-        }
-    return timed;
-}
-
-/* An update by PyTorch has the time of its list of tensors, on another GPU what is transferred of it; one by another
-   software, or of tensors that a plan divides, that of the table. */
-static void test_update_by_list(void **state)
-{
-    (void)state;
-    cm__ctx *ctx = cm__ctx_new(&diag);
-    if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    cm_graph  *step = trained(false, false);
-    cm_device *h200, *a100;
-    double     by_list;
-    assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
-    assert_int_equal(cm_device_load("nvidia-a100-80g", &a100, NULL), CM_OK);
-    cm_predict_options o = {.runtime = CM_RUNTIME_TORCH_EAGER}, compiled = {.runtime = CM_RUNTIME_TORCH_COMPILE};
-    cm_predict_options tuned = {.runtime = CM_RUNTIME_TUNED}, divided = o;
-    divided.plan = (cm_plan){.tp = 2, .pp = 1, .dp = 1, .ep = 1, .cp = 1};
-    cm__timed eager = time_of_update(ctx, step, h200, &o, &by_list);
-    near(eager.time_s, by_list, 1e-12);
-    near(time_of_update(ctx, step, h200, &compiled, &by_list).time_s, eager.time_s, 1e-12);
-    assert_true(time_of_update(ctx, step, a100, &o, &by_list).how == CM_HOW_TRANSFERRED && by_list > 0);
-    assert_true(time_of_update(ctx, step, h200, &tuned, &by_list).time_s > 0 && by_list == 0);
-    assert_true(time_of_update(ctx, step, h200, &divided, &by_list).time_s > 0 && by_list == 0);
-    cm_graph_free(step);
-    cm__ctx_free(ctx);
-    cm_device_free(h200);
-    cm_device_free(a100);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_error), cmocka_unit_test(test_errors_of_calls),
                                        cmocka_unit_test(test_rates),
                                        cmocka_unit_test(test_matrix_flop), cmocka_unit_test(test_launches), cmocka_unit_test(test_calibrated),
-                                       cmocka_unit_test(test_sparse), cmocka_unit_test(test_trainer),
-                                       cmocka_unit_test(test_update_by_list)};
+                                       cmocka_unit_test(test_sparse), cmocka_unit_test(test_trainer)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

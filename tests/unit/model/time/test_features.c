@@ -220,31 +220,6 @@ static void products_of_pixels(void **state)
     }
 }
 
-/* Rows of a block have the features that their calls have one by one. */
-static void blocks_of_convolutions(void **state)
-{
-    static const int64_t rows[][CM__CONV_SIZES] = {
-        {72, 40, 40, 22, 976, 22, 1, 1, 1, 0, 0, 1, 1, 1}, {8, 40, 40, 97, 4, 1, 4, 1, 1, 0, 0, 1, 1, 1},
-        {8, 64, 32, 7, 7, 7, 7, 1, 1, 0, 0, 1, 1, 1},      {8, 64, 32, 7, 7, 1, 1, 1, 1, 0, 0, 1, 1, 1},
-        {8, 64, 32, 8, 8, 1, 1, 1, 1, 0, 0, 1, 1, 1},      {8, 64, 64, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 4}};
-    enum { ROWS = sizeof rows / sizeof *rows };
-    int32_t  sizes[CM__CALL_SIZES][CM__BLOCK];
-    float    block[CM__FEATURES * CM__BLOCK], work[CM__BLOCK * CM__WORK_FEATURES], one[ROWS][CM__FEATURES];
-    cm__call like = convolution("nchw", "bf16", rows[0]);
-    (void)state;
-    for (int r = 0; r < CM__BLOCK; r++)
-        for (int i = 0; i < CM__CONV_SIZES; i++) sizes[i][r] = (int32_t)rows[r < ROWS ? r : 0][i];
-    for (int r = 0; r < ROWS; r++) {
-        cm__call c = convolution("nchw", "bf16", rows[r]);
-        cm__features(&c, &on_100_cores, one[r]);
-        memcpy(work + r * CM__WORK_FEATURES, one[r] + cm__work_features_at(c.op), CM__WORK_FEATURES * sizeof *work);
-    }
-    cm__features_of_block(&like, sizes, &on_100_cores, work, ROWS, block);
-    for (int r = 0; r < ROWS; r++)
-        for (int f = 0; f < cm__n_features(CM__CALL_CONV); f++)
-            near((double)block[f * CM__BLOCK + r], (double)one[r][f], 1e-6);
-}
-
 /* 232 channels are two parts of 116, which vectors of eight do not divide; a copy of 232 is read as one. */
 static void halves_of_what_is_joined(void **state)
 {
@@ -291,8 +266,7 @@ int main(void)
         cmocka_unit_test(wide_groups_are_described_by_one),
         cmocka_unit_test(covered_dimensions_are_channels),
         cmocka_unit_test(products_of_pixels),
-        cmocka_unit_test(blocks_of_convolutions),
-        cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
+                cmocka_unit_test(halves_of_what_is_joined), cmocka_unit_test(no_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
