@@ -837,7 +837,7 @@ typedef struct cm_level_use {
 #define CM_ALTERNATIVES_MAX 3
 
 /* What a question may leave open about the script. */
-typedef enum cm_open { CM_OPEN_LOSS, CM_OPEN_SHARDS } cm_open;
+typedef enum cm_open { CM_OPEN_LOSS, CM_OPEN_SHARDS, CM_OPEN_MEMORY } cm_open;
 
 /* The step with one kind of script. [0] of a list is the step as it was asked, with defaults for what is open. */
 typedef struct cm_alternative {

@@ -27,11 +27,12 @@ import fit_styles
 from fit_styles import FAMILIES, GUESS, REFERENCE_INTENSITY
 
 FED = ("gemm", "conv", "attention", "memory")
-MAKERS = {"Habana": ("habana-gaudi1", "habana-gaudi2", "habana-gaudi3"), "Google": ("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"),
+MAKERS = {"Habana": ("habana-gaudi1", "habana-gaudi2", "habana-gaudi3"), "Google": ("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p", "google-tpu-v6e"),
           "AWS": ("aws-trainium1",), "Huawei": ("huawei-ascend-910b",)}
 # Devices of one chip are left out together: an SN30 of four tiles is half an SN30.
 CHIPS = {"habana-gaudi1": ("habana-gaudi1",), "habana-gaudi2": ("habana-gaudi2",), "habana-gaudi3": ("habana-gaudi3",),
          "google-tpu-v4": ("google-tpu-v4",), "google-tpu-v5e": ("google-tpu-v5e",), "google-tpu-v5p": ("google-tpu-v5p",),
+         "google-tpu-v6e": ("google-tpu-v6e",),
          "graphcore-gc200": ("graphcore-gc200",), "graphcore-bow": ("graphcore-bow",),
          "sambanova-sn10": ("sambanova-sn10",), "sambanova-sn30": ("sambanova-sn30", "sambanova-sn30-4t", "sambanova-sn30-4t-compiled")}
 KINDS = ((MAKERS["Habana"], fit_styles.HPU, True), (MAKERS["Google"], fit_styles.TPU, True), (*FAMILIES["graphcore-ipu"], False),

@@ -67,7 +67,7 @@ FAMILIES = {
     "habana-gaudi2": (("habana-gaudi2",), ("gemm", "conv", "attention", "memory")),
     "habana-gaudi3": (("habana-gaudi3",), ("gemm", "conv", "attention", "memory")),
     "aws-trainium1": (("aws-trainium1",), ("gemm", "conv", "attention", "memory")),
-    "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), ("gemm", "conv", "attention", "memory")),
+    "google-tpu": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p", "google-tpu-v6e"), ("gemm", "conv", "attention", "memory")),
     "huawei-ascend-910b": (("huawei-ascend-910b",), ("gemm", "attention", "memory")),
 }
 
@@ -81,7 +81,7 @@ HPU = ("gemm", "conv", "attention", "memory", "step_overhead")
 TPU = ("gemm", "conv", "attention", "memory")
 KINDS = {
     "HPU": (("habana-gaudi1", "habana-gaudi2", "habana-gaudi3"), HPU, True),
-    "TPU": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), TPU, True),
+    "TPU": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p", "google-tpu-v6e"), TPU, True),
     "TPU and Trainium": (("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p", "aws-trainium1"), TPU, True),
     "IPU": (*FAMILIES["graphcore-ipu"], False),
     "RDU": (*FAMILIES["sambanova-rdu"], False),
@@ -97,12 +97,11 @@ TRANSFERRED = {
     "cerebras-cs3": ("cerebras-wse", {}, "as the CS-2: no results of its own", 0.5),
     "sambanova-sn40l": ("sambanova-rdu", {}, "as SN10 and SN30: no results of its own", 0.5),
     "graphcore-gc2": ("graphcore-ipu", {}, "as GC200 and Bow: no results of its own", 0.6),
-    "google-tpu-v6e": ("google-tpu", {}, "TPU v4, v5e and v5p at its FLOP per byte: no results of its own", 0.31),
     "aws-trainium2": ("aws-trainium1", {}, "Trainium 1 at its FLOP per byte: no results of its own", 0.53),
 }
 
 # Transferred devices that are fed from memory, and the devices that were fitted.
-FED_LIKE = {"google-tpu-v6e": ("google-tpu-v4", "google-tpu-v5e", "google-tpu-v5p"), "aws-trainium2": ("aws-trainium1",)}
+FED_LIKE = {"aws-trainium2": ("aws-trainium1",)}
 
 
 # Sets of single-operator benchmarks; `operator` of a row names the parameter that it measures ("gemm", "memory").
@@ -386,7 +385,7 @@ def insert(profile, block):
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
     there = json.loads(text).get("execution", {})  # entries written by hand: from the device's own benchmarks, about its units
-    for key in ("steps_per_call", "lanes", "overlap", "segmented_softmax", "operator", "step_overhead"):
+    for key in ("steps_per_call", "lanes", "overlap", "segmented_softmax", "operator", "step_overhead", "layer_loop"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)

@@ -42,6 +42,7 @@ typedef struct cm__execution {
     cm_number sums_behind;             /* 1: sums of input gradients run behind the products of weight gradients */
     cm_number stored_scores;           /* 1: operators run as the model writes them; attention is products and a
                                           softmax, unless flash attention is asked for */
+    cm_number layer_loop;              /* 1: programs run their layers as a loop, which the compiler keeps (JAX) */
     cm_number joined;                  /* 1: the compiler joins elementwise operators to one kernel */
     cm_number gradient_bucket;         /* bytes of gradients that copies sum together while backward runs */
     cm_number tiles;                   /* parts of the chip with their own memory; a head of attention is laid out on one */

@@ -294,6 +294,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->lanes = cm__number_at(x, "lanes", sources);
     e->overlap = cm__number_at(x, "overlap", sources);
     e->stored_scores = cm__number_at(x, "stored_scores", sources);
+    e->layer_loop = cm__number_at(x, "layer_loop", sources);
     e->joined = cm__number_at(x, "joined_elementwise", sources);
     e->older_software = cm__number_at(x, "older_software", sources);
     e->sums_behind = cm__number_at(x, "sums_behind", sources);

@@ -97,7 +97,7 @@ void cm_memory_add(cm_memory_use *u, double bytes)
         cm_alternative *a = &u->alternatives[i];
         a->peak_bytes += bytes;
         if (l) a->fullness += bytes / l->capacity_bytes;
-        if (i && a->open == CM_OPEN_LOSS) fits |= !(a->fullness > 1);
+        if (i && a->open != CM_OPEN_SHARDS) fits |= !(a->fullness > 1);
         if (i && a->open == CM_OPEN_SHARDS) lacks |= a->fullness > 1;
     }
     u->fits = u->fits && fits && !lacks;

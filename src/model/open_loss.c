@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open_loss.c - whether a step that does not fit with the usual loss fits with one that stores less. */
 #include "model/open_loss.h"
+#include "device/device.h"
+#include "device/number.h"
+#include "graph/rule.h"
 #include "graph/runtimes.h"
 
 #include "model/chance.h"
@@ -8,8 +11,8 @@
 /* True: the options leave open which cross-entropy the script has, and the model's logits are large. */
 static bool leaves_loss_open(const cm_graph *step, const cm_step_options *o)
 {
-    bool pytorch = cm__is_eager(o->runtime) || cm__compiles(o->runtime);
-    return pytorch && !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
+    if (!cm__is_eager(o->runtime) && !cm__compiles(o->runtime)) return false;
+    return !o->train.inference && o->train.loss_kernel == CM_LOSS_KERNEL_AUTO && !step->own_loss &&
            step->loss == CM_LOSS_CROSS_ENTROPY && cm_graph_seq(step) > 0;
 }
 
@@ -25,6 +28,16 @@ static void take_trainer(cm_train_options *train, const cm_plan *plan)
     train->tuning.wide |= !quantized && !train->tuning.narrow;
     train->whole_layers |= quantized && sharded && train->recompute == CM_RECOMPUTE_FULL;
 }
+
+/* Scripts for vendors' compilers recompute layers where memory is short (Optimum Habana's --gradient_checkpointing), and
+   those for TPUs keep layers' inputs and, if needed, optimizer states in the host's memory (MaxText's remat_policy and
+   optimizer_memory_host_offload). Published results rarely say so. */
+static bool may_recompute(const cm_footprint *f, const cm_step_options *o)
+{
+    return cm__is_vendors(o->runtime) && !o->train.inference && cm__facts_of(f->step).blocks > 1;
+}
+
+static bool may_offload(const cm_footprint *f) { return cm__value_or(f->device->execution.layer_loop, 0) > 0; }
 
 /* A fused or chunked loss saves fewer than four copies of the logits in fp32. */
 static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
@@ -52,9 +65,17 @@ static cm_status make_graph(const cm_graph *forward, const cm_footprint *f, cons
                             cm_diag *diag)
 {
     cm_train_options train = o->train;
-    train.loss_kernel = CM_LOSS_KERNEL_FUSED;
+    if (may_recompute(f, o)) train.recompute = CM_RECOMPUTE_FULL;
+    else train.loss_kernel = CM_LOSS_KERNEL_FUSED;
     if (train.tuning.rank > 0 || train.tuning.quantize != CM_QUANTIZE_NONE) take_trainer(&train, &f->options.plan);
     return cm_graph_train(forward, &train, graph, diag);
+}
+
+static cm_memory_options options_of(const cm_footprint *f, const cm_step_options *o)
+{
+    cm_memory_options m = f->options;
+    if (may_recompute(f, o) && may_offload(f)) m.plan.offload_activations = m.plan.offload_optimizer = true;
+    return m;
 }
 
 /* Makes what is still missing of the shared graph; the next device tries again what failed. */
@@ -64,7 +85,8 @@ static cm_status make_shared(cm__open_loss_graph *open_loss, const cm_graph *for
     pthread_mutex_lock(&open_loss->lock);
     cm_status status = open_loss->graph ? CM_OK : make_graph(forward, f, o, &open_loss->graph, diag);
     if (!status && !open_loss->like) {
-        status = cm_footprint_new(open_loss->graph, f->device, &f->options, &open_loss->like, diag);
+        const cm_memory_options m = options_of(f, o);
+        status = cm_footprint_new(open_loss->graph, f->device, &m, &open_loss->like, diag);
         if (!status) cm__footprint_share_simulations(open_loss->like, NULL);
     }
     pthread_mutex_unlock(&open_loss->lock);
@@ -80,7 +102,8 @@ static cm_status build(cm__open_loss *open_loss, const cm_graph *forward, const 
                                            : make_graph(forward, f, o, &open_loss->graph, diag);
     if (status) return status;
     const cm_graph *graph = shared ? shared->graph : open_loss->graph;
-    return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &f->options, &open_loss->footprint, diag);
+    const cm_memory_options m = options_of(f, o);
+    return cm__footprint_new_like(shared ? shared->like : NULL, graph, f->device, &m, &open_loss->footprint, diag);
 }
 
 /* ---- the question ----------------------------------------------------------------------------------------------- */
@@ -94,13 +117,17 @@ cm_status cm__open_loss_use(cm__open_loss *open_loss, const cm_graph *forward, c
                        const cm_step_options *options, int64_t batch, cm_memory_use *use, cm_diag *diag)
 {
     cm_memory_use least;
-    if (!forward || !leaves_loss_open(footprint->step, options)) return CM_OK;
-    if (!may_help(footprint->step, batch, use)) return CM_OK;
+    bool recompute = forward && may_recompute(footprint, options);
+    if (!forward || (!recompute && !leaves_loss_open(footprint->step, options))) return CM_OK;
+    if (!recompute && !may_help(footprint->step, batch, use)) return CM_OK;
     cm_status status = open_loss->footprint ? CM_OK : build(open_loss, forward, footprint, options, diag);
     if (!status) status = cm_footprint_simulate(open_loss->footprint, batch, &least, diag);
     if (status) return status;
     const cm_graph *with = open_loss->shared ? open_loss->shared->graph : open_loss->graph;
-    cm__add_alternative(use, CM_OPEN_LOSS, "plain loss", loss_name(with), &least);
+    if (recompute && !least.fits) return CM_OK;
+    if (recompute)
+        cm__add_alternative(use, CM_OPEN_MEMORY, "as asked", may_offload(footprint) ? "recomputed and offloaded" : "recomputed", &least);
+    else cm__add_alternative(use, CM_OPEN_LOSS, "plain loss", loss_name(with), &least);
     if (use->fits || !least.fits) return CM_OK;
     use->fits = true;
     use->sure = false;

@@ -294,7 +294,7 @@ cm_status cm_step_alternatives(cm_step *s, cm_memory_use *use, cm_diag *diag)
     if (!s || !use) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no step or memory given");
     if (s->divides || !use->fits || cm_memory_chance(use).verdict == CM_FITS) return CM_OK;
     for (int32_t i = 1; i < use->n_alternatives; i++)
-        if (use->alternatives[i].open == CM_OPEN_LOSS) return CM_OK;
+        if (use->alternatives[i].open != CM_OPEN_SHARDS) return CM_OK;
     return cm__open_loss_use(&s->open_loss, s->shared.forward, s->footprint, &s->options, use->micro_batch, use, diag);
 }
 

@@ -158,6 +158,7 @@ const char *cm__open_text(cm__ctx *ctx, const cm_memory_use *u)
 {
     static const char *const settles[] = {
         [CM_OPEN_LOSS] = "--loss-kernel says which loss the script has",
+        [CM_OPEN_MEMORY] = "--recompute full, and on TPUs --offload activations,optimizer, says what the script does",
         [CM_OPEN_SHARDS] = "accelerate and DeepSpeed keep fp32 shards, and --precision amp-bf16 or amp-fp16 says that "
                            "the script has them"};
     const char *said = "", *how = "";

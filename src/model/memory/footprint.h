@@ -150,6 +150,9 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
+/* graphs.c: what vendors' compilers and loops over layers make of the pieces. */
+void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
+
 /* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for
    cm__retained_most() more pieces. last: the last node of backward. */
 void    cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);

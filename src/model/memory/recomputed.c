@@ -251,7 +251,7 @@ static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t nod
 
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)
 {
-    if (!cm__compiles(f->options.runtime)) return;
+    if (!cm__compiles(f->options.runtime) && !cm__is_vendors(f->options.runtime)) return;
     cm__ctx *scratch = cm__scratch_new(f->ctx);
     store(f, piece_of, scratch);
     for (int32_t i = 0; i < f->n_nodes; i++) {

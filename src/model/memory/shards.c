@@ -207,6 +207,11 @@ static void add_buckets(cm_footprint *f)
         return;
     }
     int32_t first = first_gradient(f), last = last_of_backward(f->step);
+    if (cm__is_vendors(f->options.runtime)) { /* graphs gather a layer at a time, and scatter each gradient as it is made */
+        double words = cm_graph_precision(f->step) == CM_PRECISION_FP32 ? 1 : 0.5;
+        if (p->zero == 3) add_buffer(f, words * f->units.gathered_bytes / 2 / p->tp, 0, last);
+        return;
+    }
     if (p->zero == 3) add_buffer(f, f->units.gathered_bytes / p->tp, 0, last);
     add_buffer(f, 2 * f->units.gradient_bytes / p->tp, first, last);
 }

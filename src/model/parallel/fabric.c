@@ -71,7 +71,8 @@ static void take_device(cm_fabric *f, const cm_device *device)
     for (int32_t i = 0; i < cm_device_collectives(device); i++) take_row(f, cm_device_collective(device, i));
     for (int32_t i = 0; i < cm_device_links(device); i++) {
         const cm_link *l = cm_device_link(device, i);
-        if (l->reach == CM_REACH_NETWORK || l->reach == CM_REACH_HOST) continue;
+        bool pod = l->reach == CM_REACH_NETWORK && l->devices > 1 && !l->in_network_reduction; /* a torus */
+        if ((l->reach == CM_REACH_NETWORK && !pod) || l->reach == CM_REACH_HOST) continue;
         f->link_bytes_s = fmax(f->link_bytes_s, known_or(&l->bw_bytes_s, 0));
         f->link_step_s = known_or(&l->latency_s, f->link_step_s);
         if (l->devices > f->node) f->node = l->devices;

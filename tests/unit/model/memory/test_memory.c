@@ -33,9 +33,9 @@ static void test_categories_are_the_peak(void **state)
         }
 }
 
-/* Without a runtime's allocator, library and temporaries: the graph's own lifetimes, less the gradients added in
-   place. */
-static void test_native_is_lifetimes(void **state)
+/* Without a runtime's allocator, library and temporaries: the graph's own lifetimes, less the results of ReLU that the
+   vendor's compiler keeps inside kernels. */
+static void test_native_fuses(void **state)
 {
     (void)state;
     /* it has no gradients to add in place */
@@ -43,7 +43,8 @@ static void test_native_is_lifetimes(void **state)
     cm_memory_use use = use_of(step, (cm_memory_options){.runtime = CM_RUNTIME_NATIVE}, 16, false);
     cm_totals     t;
     cm_graph_totals(step, 16, &t);
-    near(use.peak_bytes - use.categories[CM_CATEGORY_EPHEMERAL], t.peak_bytes, 1);
+    double peak = use.peak_bytes - use.categories[CM_CATEGORY_EPHEMERAL], widest = 4.0 * 16 * 64 * 224 * 224;
+    assert_true(peak < t.peak_bytes && peak > t.peak_bytes - widest);
     cm_graph_free(step);
 }
 
@@ -108,7 +109,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adam_update),
         cmocka_unit_test(test_categories_are_the_peak),
-        cmocka_unit_test(test_native_is_lifetimes),
+        cmocka_unit_test(test_native_fuses),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_alive),
         cmocka_unit_test(test_context_of_convolutions),
