@@ -203,3 +203,33 @@ void law_calls_do_the_nodes_work(law_run *run)
         remove(path);
     }
 }
+
+/* fp32 can beat it: fast algorithms save multiplications. */
+static void check_peak(law_run *run, const law_question *q)
+{
+    cm_device *device;
+    if (cm_device_load(q->device, &device, NULL)) return;
+    cm_prediction *p = cm_device_supports(device, q->precision) ? law_predict(q) : NULL;
+    double         peak = cm_device_peak_16bit(device).value;
+    for (int32_t i = 0; p && i < cm_prediction_ops(p); i++) {
+        const cm_op_time *op = cm_prediction_op(p, i);
+        bool product = !strncmp(op->call, "gemm ", 5) || !strncmp(op->call, "conv ", 5), narrow = strstr(op->call, "16 ");
+        if (product && narrow && op->time_s > 0)
+            law_case(run, op->flop / op->time_s <= peak * (1 + 1e-6), "%s: %s at %.4g FLOP/s, at most %.4g",
+                     law_text(q), op->call, op->flop / op->time_s, peak);
+    }
+    cm_prediction_free(p);
+    cm_device_free(device);
+}
+
+void law_products_stay_below_the_peak(law_run *run)
+{
+    static const char *const models[] = {"resnet50", "bert-large", "unet", "gpt2"};
+    static const char *const gpus[] = {"nvidia-", "amd-", "intel-"};
+    for (int32_t d = 0; cm_device_id(d); d++)
+        for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++) {
+            law_question q = {.model = models[d % 4], .device = cm_device_id(d), .precision = CM_PRECISION_AMP_FP16,
+                              .runtime = CM_RUNTIME_TORCH_EAGER, .batch = 8 << d % 5};
+            if (!strncmp(q.device, gpus[g], strlen(gpus[g]))) check_peak(run, &q);
+        }
+}

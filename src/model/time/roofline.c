@@ -181,6 +181,15 @@ static bool reads_a_part(const cm__call *c)
     return c->op == CM__CALL_EMBEDDING || c->op == CM__CALL_FFT;
 }
 
+double cm__arithmetic_time(const cm__limits *l, const cm__call *c)
+{
+    double flop, bytes, peak = l->peak[CM_ENGINE_MATRIX][cm__call_rate(c)];
+    bool   product = c->op == CM__CALL_GEMM || c->op == CM__CALL_CONV;
+    if (!product || cm__call_rate(c) == CM_RATE_FP32 || peak <= 0) return 0;
+    cm__call_work(c, &flop, &bytes);
+    return flop / peak;
+}
+
 double cm__traffic_time(const cm__limits *l, const cm__call *c, double bytes)
 {
     if (l->memory_bytes_s <= 0 || reads_a_part(c)) return 0;

@@ -38,6 +38,10 @@ double     cm__from_memory(double cache_bytes, double bytes);
    call takes; 0: the call may read less than all of its operands. */
 double cm__traffic_time(const cm__limits *limits, const cm__call *call, double bytes);
 
+/* The time that the matrix units' peak rate needs for a product or convolution; 0: others, and fp32, of which vector
+   units can save multiplications (Winograd). */
+double cm__arithmetic_time(const cm__limits *limits, const cm__call *call);
+
 /* Sizes of the matrix product that a call is equivalent to: batch, m, n, k. False: it is not a product. */
 bool cm__as_product(const cm__call *call, double sizes[4]);
 

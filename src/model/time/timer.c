@@ -430,7 +430,8 @@ static bool is_left_out(const cm__call *c)
     return c->op == CM__CALL_ELEMENTWISE && c->sizes[CM__ELEMENTWISE_INNER] == 0;
 }
 
-/* A call of a GPU that was not measured: an estimate, the laws of its kernel, and at last the memory's peak rate. */
+/* A call of a GPU that was not measured: an estimate, the laws of its kernel, and at last the peak rates of the memory
+   and, for times of another GPU, of the matrix units. */
 static cm__timed time_of(cm__timer *t, const cm__call *c)
 {
     double bytes;
@@ -442,6 +443,7 @@ static cm__timed time_of(cm__timer *t, const cm__call *c)
     timed.time_s = cm__by_laws(&t->limits, c, timed.time_s, &replaced);
     if (replaced) timed.error = fmax(timed.error, cm__time_factors.stand_in_error);
     timed.time_s = fmax(timed.time_s, traffic_time(t, c, transferred ? bytes : cm__generated_counted(c, bytes)));
+    if (transferred) timed.time_s = fmax(timed.time_s, cm__arithmetic_time(&t->limits, c));
     return timed;
 }
 
