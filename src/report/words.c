@@ -159,8 +159,8 @@ const char *cm__open_text(cm__ctx *ctx, const cm_memory_use *u)
     static const char *const settles[] = {
         [CM_OPEN_LOSS] = "--loss-kernel says which loss the script has",
         [CM_OPEN_MEMORY] = "--recompute full, and on TPUs --offload activations,optimizer, says what the script does",
-        [CM_OPEN_SHARDS] = "accelerate and DeepSpeed keep fp32 shards, and --precision amp-bf16 or amp-fp16 says that "
-                           "the script has them"};
+        [CM_OPEN_SHARDS] = ("accelerate and DeepSpeed keep fp32 shards, and --precision amp-bf16 or amp-fp16 says that "
+                            "the script has them")};
     const char *said = "", *how = "";
     for (int32_t i = 0; i < u->n_alternatives; i++) {
         said = cm__format(ctx, "%s%s%s", said, i ? "; " : "", alternative_text(ctx, u, i));
