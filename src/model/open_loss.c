@@ -37,8 +37,6 @@ static bool may_recompute(const cm_footprint *f, const cm_step_options *o)
     return cm__is_vendors(o->runtime) && !o->train.inference && cm__facts_of(f->step).blocks > 1;
 }
 
-static bool may_offload(const cm_footprint *f) { return cm__value_or(f->device->execution.layer_loop, 0) > 0; }
-
 /* A fused or chunked loss saves fewer than four copies of the logits in fp32. */
 static bool may_help(const cm_graph *step, int64_t batch, const cm_memory_use *use)
 {
@@ -74,7 +72,7 @@ static cm_status make_graph(const cm_graph *forward, const cm_footprint *f, cons
 static cm_memory_options options_of(const cm_footprint *f, const cm_step_options *o)
 {
     cm_memory_options m = f->options;
-    if (may_recompute(f, o) && may_offload(f)) m.plan.offload_activations = m.plan.offload_optimizer = true;
+    if (may_recompute(f, o) && cm__loops_layers(f->device)) m.plan.offload_activations = m.plan.offload_optimizer = true;
     return m;
 }
 
@@ -126,7 +124,7 @@ cm_status cm__open_loss_use(cm__open_loss *open_loss, const cm_graph *forward, c
     const cm_graph *with = open_loss->shared ? open_loss->shared->graph : open_loss->graph;
     if (recompute && !least.fits) return CM_OK;
     if (recompute)
-        cm__add_alternative(use, CM_OPEN_MEMORY, "as asked", may_offload(footprint) ? "recomputed and offloaded" : "recomputed", &least);
+        cm__add_alternative(use, CM_OPEN_MEMORY, "as asked", cm__loops_layers(footprint->device) ? "recomputed and offloaded" : "recomputed", &least);
     else cm__add_alternative(use, CM_OPEN_LOSS, "plain loss", loss_name(with), &least);
     if (use->fits || !least.fits) return CM_OK;
     use->fits = true;

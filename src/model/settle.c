@@ -69,6 +69,9 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --loss-kernel");
     if (o->train.script.logits && megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "Megatron-LM has its own loss: omit --logits");
+    if (o->train.script.logits && cm__is_vendors(o->runtime))
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--logits is of PyTorch's scripts; compilers of whole graphs keep the "
+                            "logits once");
     if (o->train.script.metrics && !eager)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED,
                             "--train-metrics counts kernels of torch-eager; the runtime is %s",

@@ -151,6 +151,7 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
 /* graphs.c: what vendors' compilers and loops over layers make of the pieces. */
+bool cm__loops_layers(const cm_device *device);
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
 
 /* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for

@@ -102,10 +102,12 @@ static void loop(cm_footprint *f, cm__ctx *scratch)
     }
 }
 
+bool cm__loops_layers(const cm_device *device) { return cm__value_or(device->execution.layer_loop, 0) > 0; }
+
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch)
 {
     if (!cm__is_vendors(f->options.runtime)) return;
     merge_loss(f, words_of(f->step));
     narrow(f);
-    if (cm__value_or(f->device->execution.layer_loop, 0) > 0 && cm__facts_of(f->step).blocks > 1) loop(f, scratch);
+    if (cm__loops_layers(f->device) && cm__facts_of(f->step).blocks > 1) loop(f, scratch);
 }

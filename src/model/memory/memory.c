@@ -365,7 +365,7 @@ static void take_whole(cm_footprint *f, const cm_footprint *like)
     memcpy(f->pieces, f->whole, (size_t)f->n_whole * sizeof *f->pieces);
 }
 
-/* Builds the parts that do not depend on the device. like: a step with the same whole pieces; NULL: none. */
+/* Builds the parts that all devices share which run layers alike. like: a step with the same whole pieces; NULL: none. */
 static void find_pieces(cm_footprint *f, const cm_footprint *like)
 {
     if (like && like->whole) take_whole(f, like);
@@ -386,7 +386,7 @@ static bool shares_whole(const cm_footprint *f, const cm_footprint *like)
 {
     return like && same_sizes(like->step, f->step, f->options.runtime) && like->math == f->math &&
            cm__in_nhwc(like->step, like->options.layout) == cm__in_nhwc(f->step, f->options.layout) &&
-           like->options.runtime == f->options.runtime;
+           like->options.runtime == f->options.runtime && cm__loops_layers(like->device) == cm__loops_layers(f->device);
 }
 
 static void take_pieces(cm_footprint *f, const cm_footprint *like)

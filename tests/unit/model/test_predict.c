@@ -56,7 +56,8 @@ static void consistent(const cm_prediction *p, const cm_graph *step, int64_t bat
     for (int32_t k = 0; k < cm_prediction_missing_calls(p); k++) {
         const cm_op_time *m = cm_prediction_missing_call(p, k);
         assert_int_not_equal(m->how, CM_HOW_MEASURED);
-        if (k) assert_true(m->time_s <= cm_prediction_missing_call(p, k - 1)->time_s);
+        const cm_op_time *before = cm_prediction_missing_call(p, k ? k - 1 : 0);
+        assert_true(m->time_s * m->error <= before->time_s * before->error);
         missing += m->time_s;
     }
     near(share, 1, 1e-9);
@@ -77,7 +78,7 @@ static void every_model_is_consistent(void **state)
     static const char *const models[] = {
         "resnet18", "gpt:layers=2,hidden=256,heads=4,seq=128,vocab=1000", "unet",
         "braggnn",  "lstm:input=64,hidden=64,layers=1,seq=10,vocab=100",  "mobilenet-v3-small"};
-    static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "groq-groqchip"};
+    static const char *const devices[] = {"nvidia-h200", "nvidia-a100-40g", "amd-mi250", "intel-max1550"};
     (void)state;
     for (int d = 0; d < 4; d++) {
         cm_device *device = load(devices[d]);

@@ -293,11 +293,11 @@ static double seconds(const cm_device *device, const cm_device *reference, const
 TEST(products_join_a_model_with_a_reference_device)
 {
     static const char *const joined[] = {
-        "gemm forward nt bf16 1,4096,4096,4096", "gemm forward nt fp16 1,4096,4096,4096",
-        "gemm forward nn bf16 1,4096,4096,4096", "gemm forward tn bf16 1,4096,4096,4096"};
-    static const char *const others[] = {"gemm forward nt tf32 1,4096,4096,4096", "softmax forward - bf16 8192,4096"};
+        "gemm forward nt bf16 1,4096,4096,128", "gemm forward nt fp16 1,4096,4096,128",
+        "gemm forward nn bf16 1,4096,4096,128", "gemm forward tn bf16 1,4096,4096,128"};
+    static const char *const others[] = {"gemm forward nt tf32 1,4096,4096,128", "softmax forward - bf16 8192,4096"};
     cm_device *bare = device_of(TIME_DEVICE("")), *d = device_of(TIME_DEVICE(STREAM_FIT_IN("bf16", "gemm"))), *h200;
-    double     fitted = 1e-6 + 3 * 4096. * 4096 * 2 / (0.5 * 1e12);
+    double     fitted = 1e-6 + (4096. * 4096 + 2 * 4096. * 128) * 2 / (0.5 * 1e12);
     assert_int_equal(cm_device_load("nvidia-h200", &h200, NULL), CM_OK);
     double weight = (0.2 * 0.2) / (0.2 * 0.2 + 0.2 * 0.2 + 0.12 * 0.12);
     double ratio = pow(fitted / seconds(bare, h200, joined[0]), weight);
