@@ -6,6 +6,7 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
+    double above_sheet; /* roofline.c */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
     double scaled_cast_bytes, largest_bytes, plain_cast_bytes, transposed_cast_bytes, apart_largest_bytes;

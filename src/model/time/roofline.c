@@ -6,6 +6,7 @@
 #include <string.h>
 #include "device/device.h"
 #include "device/number.h"
+#include "model/time/factors.h"
 
 #define SHORTEST 1e-9         /* s; lower bound for calls without work, whose logarithm is taken */
 #define SPLIT_K_LEAST 256.0   /* inner size below which libraries do not split a product further */
@@ -187,7 +188,7 @@ double cm__arithmetic_time(const cm__limits *l, const cm__call *c)
     bool   product = c->op == CM__CALL_GEMM || c->op == CM__CALL_CONV;
     if (!product || cm__call_rate(c) == CM_RATE_FP32 || peak <= 0) return 0;
     cm__call_work(c, &flop, &bytes);
-    return flop / peak;
+    return flop / (cm__time_factors.above_sheet * peak);
 }
 
 double cm__traffic_time(const cm__limits *l, const cm__call *c, double bytes)

@@ -38,7 +38,7 @@ double     cm__from_memory(double cache_bytes, double bytes);
    call takes; 0: the call may read less than all of its operands. */
 double cm__traffic_time(const cm__limits *limits, const cm__call *call, double bytes);
 
-/* The time that the matrix units' peak rate needs for a product or convolution; 0: others, and fp32, of which vector
+/* The time that the matrix units' rate at a card's highest clock needs for a product or convolution; 0: others, and fp32, of which vector
    units can save multiplications (Winograd). */
 double cm__arithmetic_time(const cm__limits *limits, const cm__call *call);
 
