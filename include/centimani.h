@@ -876,6 +876,7 @@ const char *cm_verdict_name(cm_verdict verdict); /* "does not fit", "unsure", "f
 typedef struct cm_chance {
     double     probability, interval_bytes[2]; /* of the step as it was asked */
     cm_verdict verdict;                        /* unsure if alternatives have different verdicts */
+    bool       likely; /* it fits more likely than not as asked, or recomputed as scripts for graph compilers do */
 } cm_chance;
 
 #define CM_SURE 0.9 /* a step fits from this probability on; it does not fit up to 1 minus it */
@@ -1268,6 +1269,7 @@ typedef enum cm_rank_state {
     CM_RANK_NOT_OFFERED, /* nobody rents or sells it, and the options name no devices, vendor or provider */
     CM_RANK_NO_VALUE, /* the objective needs a number that is unknown for this device */
     CM_RANK_OVER,     /* exceeds max_hours or max_usd, or its predicted numbers do not meet `where` */
+    CM_RANK_RECOMPUTED, /* fits only if it recomputes, as scripts for graph compilers do where memory is short */
     CM_RANK_NO_FIT,   /* not even one sample fits */
     CM_RANK_CANNOT    /* the device does not support the step */
 } cm_rank_state;

@@ -74,7 +74,10 @@ class Program:
             # rows of lists name no alternatives, which make them unsure
             same |= "alternatives" not in answer and verdict == "unsure"
             self.count.check(same, f"{where}: verdict", verdict, (chance, others))
-            self.count.check(answer["fits"] == (chance >= 0.5), f"{where}: fits", answer["fits"], verdict)
+            # scripts for graph compilers recompute where memory is short
+            likely = chance >= 0.5 or any(a["fits"] for a in answer.get("alternatives", []) if "recomputed" in a["name"])
+            same = answer["fits"] == likely or ("alternatives" not in answer and answer["fits"] and verdict == "unsure")
+            self.count.check(same, f"{where}: fits", answer["fits"], verdict)
         for part in answer.values() if isinstance(answer, dict) else answer if isinstance(answer, list) else []:
             self.check_verdicts(part, where)
 

@@ -295,7 +295,8 @@ const Candidates = (() => {
     $('left-out').open = !Figures.placed(rank).length;
     $('left-out').querySelector('summary').textContent = `${out.length} not ranked, and why`;
     const reason = e =>
-        ({ excluded: 'beyond the deadline or the budget', 'does-not-fit': 'does not fit into memory' })[e.state] ||
+        ({ excluded: 'beyond the deadline or the budget', 'fits-recomputed': 'fits only if recomputed',
+         'does-not-fit': 'does not fit into memory' })[e.state] ||
         Question.withoutOptions((e.reason || e.state).replace(e.device, 'it').split(';')[0]),
       groups = new Map();
     for (const e of out.sort((a, b) => (b.state === 'excluded') - (a.state === 'excluded')))

@@ -53,7 +53,8 @@ static cm_chance chance_at(const cm_memory_use *u, double full, double peak)
 {
     double sigmas = isnan(full) || full <= 0 ? INFINITY : -log(full) / error_of(u);
     double p = 0.5 * erfc(-sigmas / sqrt(2)), wide = exp(CM__SIGMAS_OF_90_PERCENT * error_of(u));
-    return (cm_chance){p, {peak / wide, peak * wide}, p >= CM_SURE ? CM_FITS : p <= 1 - CM_SURE ? CM_DOES_NOT_FIT : CM_UNSURE};
+    cm_verdict verdict = p >= CM_SURE ? CM_FITS : p <= 1 - CM_SURE ? CM_DOES_NOT_FIT : CM_UNSURE;
+    return (cm_chance){p, {peak / wide, peak * wide}, verdict, p >= 0.5};
 }
 
 cm_chance cm_alternative_chance(const cm_memory_use *u, int32_t at)
@@ -65,8 +66,11 @@ cm_chance cm_memory_chance(const cm_memory_use *u)
 {
     if (!u->n_alternatives) return chance_at(u, cm__fullness(u), u->peak_bytes);
     cm_chance asked = cm_alternative_chance(u, 0);
-    for (int32_t i = 1; i < u->n_alternatives; i++)
-        if (cm_alternative_chance(u, i).verdict != asked.verdict) asked.verdict = CM_UNSURE;
+    for (int32_t i = 1; i < u->n_alternatives; i++) {
+        cm_chance other = cm_alternative_chance(u, i);
+        if (other.verdict != asked.verdict) asked.verdict = CM_UNSURE;
+        asked.likely |= u->alternatives[i].open == CM_OPEN_MEMORY && other.likely;
+    }
     return asked;
 }
 
@@ -97,7 +101,7 @@ void cm_memory_add(cm_memory_use *u, double bytes)
         cm_alternative *a = &u->alternatives[i];
         a->peak_bytes += bytes;
         if (l) a->fullness += bytes / l->capacity_bytes;
-        if (i && a->open != CM_OPEN_SHARDS) fits |= !(a->fullness > 1);
+        if (i && a->open == CM_OPEN_LOSS) fits |= !(a->fullness > 1);
         if (i && a->open == CM_OPEN_SHARDS) lacks |= a->fullness > 1;
     }
     u->fits = u->fits && fits && !lacks;

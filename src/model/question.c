@@ -34,7 +34,7 @@ struct cm_step {
     cm__prepared     prepared;  /* for devices that divide batches */
     bool             divides;   /* the device divides batches itself */
     cm_predictor    *predictor; /* created on first use */
-    cm__open_loss         open_loss;
+    cm__open_script  open_script;
     cm__masters      masters;
     /* the last times that were found: the batch that is chosen is asked for again */
     struct {
@@ -59,7 +59,7 @@ static void free_parts(void *step)
 {
     cm_step *s = step;
     cm_predictor_free(s->predictor);
-    cm__open_loss_free(&s->open_loss);
+    cm__open_script_free(&s->open_script);
     cm__masters_free(&s->masters);
     cm_footprint_free(s->footprint);
     for (int i = 0; i < 2; i++) cm_graph_free(s->loaded[i]);
@@ -152,7 +152,8 @@ static cm_status make_step(const char *model, const cm__shared_step *shared, con
     if (!ctx) return CM_ERR_MEMORY;
     if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
     cm_step *s = cm__alloc(ctx, sizeof *s);
-    *s = (cm_step){.ctx = ctx, .device = device, .options = *options, .shared = *shared, .open_loss.shared = shared->open_loss};
+    *s = (cm_step){.ctx = ctx, .device = device, .options = *options, .shared = *shared,
+                   .open_script.shared = shared->open_script};
     cm__defer(ctx, free_parts, s);
     if (!s->shared.forward && !s->shared.graph) {
         cm__pass_on(ctx, cm_graph_load(model, &options->load, &s->loaded[0], diag));
@@ -274,7 +275,7 @@ static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use 
         status = how >= EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
                                 : cm__footprint_use(s->footprint, at_once, use, diag);
     if (!status && !use->fits && (how == QUICKLY || how == EXACTLY))
-        status = cm__open_loss_use(&s->open_loss, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
+        status = cm__open_script_use(&s->open_script, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     else if (!status && use->fits && how == EXACTLY)
         status = cm__masters_use(&s->masters, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
@@ -295,7 +296,7 @@ cm_status cm_step_alternatives(cm_step *s, cm_memory_use *use, cm_diag *diag)
     if (s->divides || !use->fits || cm_memory_chance(use).verdict == CM_FITS) return CM_OK;
     for (int32_t i = 1; i < use->n_alternatives; i++)
         if (use->alternatives[i].open != CM_OPEN_SHARDS) return CM_OK;
-    return cm__open_loss_use(&s->open_loss, s->shared.forward, s->footprint, &s->options, use->micro_batch, use, diag);
+    return cm__open_script_use(&s->open_script, s->shared.forward, s->footprint, &s->options, use->micro_batch, use, diag);
 }
 
 double cm__step_allocatable(const cm_step *s, double capacity_bytes)

@@ -6,7 +6,7 @@
 #define CM_MODEL_QUESTION_H
 
 #include "graph/training/retype.h"
-#include "model/open_loss.h"
+#include "model/open_script.h"
 #include "model/memory/footprint.h"
 #include "model/predictor.h"
 
@@ -19,7 +19,7 @@ typedef struct cm__shared_step {
     void               *user;
     const cm_footprint *like;   /* NULL: nothing is shared */
     const char         *model;  /* samples of several lengths need it; NULL: it cannot be loaded again */
-    cm__open_loss_graph     *open_loss;   /* NULL: nothing is shared */
+    cm__open_script_graph *open_script; /* NULL: nothing is shared */
 } cm__shared_step;
 
 /* As cm_step_new(), with existing graphs. All defaults of the options must be filled in. */

@@ -38,7 +38,7 @@ static void settle_sharding(cm_step_options *o)
 }
 
 /* PEFT makes adapters of a model in 16 bits fp32 (autocast_adapter_dtype of get_peft_model(), true by default). Beside
-   quantised weights TRL's trainer makes them 16-bit again (see open_loss.c). */
+   quantised weights TRL's trainer makes them 16-bit again (see open_script.c). */
 static void settle_adapters(cm_step_options *o)
 {
     cm_tuning   *t = &o->train.tuning;

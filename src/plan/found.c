@@ -125,7 +125,7 @@ static cm__shared_step shared_for(wanting *w)
     if (cm__execution_applies(f->device, f->m->runtime)) return shared;
     shared.find_common = find_common;
     shared.user = w;
-    shared.open_loss = cm__shared_lean(all, w->step);
+    shared.open_script = cm__shared_script(all, w->step);
     return shared;
 }
 

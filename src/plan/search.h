@@ -10,7 +10,7 @@
 #define CM_PLAN_SEARCH_H
 
 #include <stdatomic.h>
-#include "model/open_loss.h"
+#include "model/open_script.h"
 #include "model/memory/footprint.h"
 #include "model/parallel/iteration.h"
 
@@ -21,8 +21,8 @@ cm__plan_shared  *cm__plan_shared_new(cm__ctx *ctx);
 const cm_graph   *cm__shared_graph(cm__plan_shared *shared, const cm_graph *forward, const cm_train_options *train);
 /* The part of a model that does not depend on the device, for cm__model_on(). */
 const struct cm__model *cm__shared_model(cm__plan_shared *shared, const cm_graph *graph, cm_runtime runtime);
-/* The step with a fused loss, of a graph of cm__shared_graph(). */
-cm__open_loss_graph   *cm__shared_lean(cm__plan_shared *shared, const cm_graph *graph);
+/* The step as other scripts run it, of a graph of cm__shared_graph(). */
+cm__open_script_graph *cm__shared_script(cm__plan_shared *shared, const cm_graph *graph);
 /* The memory of a plan on some device with the same runtime, for cm__footprint_new_like(). */
 const cm_footprint *cm__shared_memory(cm__plan_shared *shared, const cm_graph *graph, const cm_device *device,
                                       cm_runtime runtime, const cm_plan *plan);

@@ -12,14 +12,14 @@
 #include "graph/training/options.h"
 #include "model/dispatch/attention.h"
 #include "model/dispatch/numbers.h"
-#include "model/open_loss.h"
+#include "model/open_script.h"
 #include "model/parallel/layering.h"
 #include "plan/search.h"
 
 typedef struct shared_graph {
     cm_graph        *graph; /* NULL: it could not be made */
-    cm__open_loss_graph   open_loss;  /* the step with a fused loss */
-    bool             has_open_loss;
+    cm__open_script_graph open_script; /* the step as other scripts run it */
+    bool             has_open_script;
     const cm__twins *twins; /* NULL: they could not be found */
     const cm_graph  *forward;
     cm_train_options train;
@@ -82,7 +82,7 @@ static void release(void *object)
     for (int32_t i = 0; i < s->n_models; i++) cm__ctx_free(s->models[i].ctx);
     for (int32_t i = 0; i < s->n_memories; i++) cm_footprint_free(s->memories[i].footprint);
     for (int32_t i = 0; i < s->n_graphs; i++) {
-        if (s->graphs[i].has_open_loss) cm__open_loss_graph_free(&s->graphs[i].open_loss);
+        if (s->graphs[i].has_open_script) cm__open_script_graph_free(&s->graphs[i].open_script);
         cm_graph_free(s->graphs[i].graph);
     }
     pthread_cond_destroy(&s->made);
@@ -129,7 +129,7 @@ static void make_graph(shared_graph *x)
 {
     if (cm_graph_train(x->forward, &x->train, &x->graph, NULL)) x->graph = NULL;
     else x->twins = find_twins(x->graph);
-    x->has_open_loss = cm__open_loss_graph_init(&x->open_loss);
+    x->has_open_script = cm__open_script_graph_init(&x->open_script);
 }
 
 const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, const cm_train_options *train)
@@ -152,12 +152,13 @@ const cm_graph *cm__shared_graph(cm__plan_shared *s, const cm_graph *forward, co
     return found;
 }
 
-cm__open_loss_graph *cm__shared_lean(cm__plan_shared *s, const cm_graph *graph)
+cm__open_script_graph *cm__shared_script(cm__plan_shared *s, const cm_graph *graph)
 {
-    cm__open_loss_graph *found = NULL;
+    cm__open_script_graph *found = NULL;
     pthread_mutex_lock(&s->lock);
     for (int32_t i = 0; i < s->n_graphs && !found; i++)
-        if (s->graphs[i].ready && s->graphs[i].graph == graph && s->graphs[i].has_open_loss) found = &s->graphs[i].open_loss;
+        if (s->graphs[i].ready && s->graphs[i].graph == graph && s->graphs[i].has_open_script)
+            found = &s->graphs[i].open_script;
     pthread_mutex_unlock(&s->lock);
     return found;
 }

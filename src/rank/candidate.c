@@ -73,7 +73,7 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
         cm__rank_step  *owner = cm__rank_owner(d->step);
         cm__shared_step shared = {.forward = d->step->forward, .graph = d->step->step, .like = d->step->like,
                                   .find_common = find_common, .user = &wanted, .model = r->info.model,
-                                  .open_loss = owner->has_open_loss ? &owner->open_loss : NULL};
+                                  .open_script = owner->has_open_script ? &owner->open_script : NULL};
         d->status = cm__step_new_in(&shared, d->device, &d->step->options, &step, &d->diag);
     }
     if (!d->status) d->status = cm__rank_evaluate_step(r, d, step);
@@ -81,5 +81,5 @@ void cm__rank_evaluate(const cm_ranking *r, cm__rank_device *d)
     d->entry.prediction.loading.dataset = d->entry.prediction.loading.host = NULL; /* owned by the step */
     cm_step_free(step);
     if (d->status == CM_ERR_FIT || d->status == CM_ERR_UNSUPPORTED) note_refusal(d);
-    else if (!d->entry.fits) d->entry.state = CM_RANK_NO_FIT;
+    else if (!d->entry.fits) d->entry.state = d->entry.chance.likely ? CM_RANK_RECOMPUTED : CM_RANK_NO_FIT;
 }

@@ -29,8 +29,8 @@ typedef struct cm__rank_step {
     cm_footprint *like;
     cm__common    common;  /* created on first use, under the lock */
     pthread_mutex_t lock;
-    bool          has_lock, has_open_loss;
-    cm__open_loss_graph open_loss;   /* the step with a fused loss; only of the step that owns the graph */
+    bool          has_lock, has_open_script;
+    cm__open_script_graph open_script; /* the step as other scripts run it; only of the step that owns the graph */
     cm_device    *first;   /* the first device that needs it */
     cm_graph     *again;   /* the step with recomputation, created on first use; NULL: not needed yet */
     cm_footprint *again_like;

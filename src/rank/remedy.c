@@ -77,5 +77,5 @@ static void explain(const cm_ranking *r, cm__rank_device *d)
 
 void cm__rank_find_remedy(const cm_ranking *r, cm__rank_device *d)
 {
-    if (d->step && !d->status && d->entry.state == CM_RANK_NO_FIT && !d->reason[0]) explain(r, d);
+    if (d->step && !d->status && (d->entry.state == CM_RANK_NO_FIT || d->entry.state == CM_RANK_RECOMPUTED) && !d->reason[0]) explain(r, d);
 }

@@ -66,7 +66,7 @@ void cm__rank_free_steps(void *ranking)
         cm_footprint_free(s->like);
         if (s->ctx) cm__ctx_free(s->ctx);
         if (s->has_lock) pthread_mutex_destroy(&s->lock);
-        if (s->has_open_loss) cm__open_loss_graph_free(&s->open_loss);
+        if (s->has_open_script) cm__open_script_graph_free(&s->open_script);
         if (!s->graph_of) cm_graph_free(s->step);
         if (loader(r, s) == s) cm_graph_free(s->forward);
         cm_footprint_free(s->again_like);
@@ -226,7 +226,7 @@ void cm__rank_share_graphs(cm_ranking *r)
         s->status = owner->status;
         s->diag = owner->diag;
         if (!s->status) s->calls_of = calls_of(r, s);
-        if (s == owner) s->has_open_loss = cm__open_loss_graph_init(&s->open_loss);
+        if (s == owner) s->has_open_script = cm__open_script_graph_init(&s->open_script);
         s->has_lock = !s->status && !s->calls_of && pthread_mutex_init(&s->lock, NULL) == 0;
     }
 }

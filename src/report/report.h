@@ -581,9 +581,6 @@ typedef struct cm__trace_fit_report {
     int32_t      rows, tables;
 } cm__trace_fit_report;
 
-/* "fits" of tables for programs: the likelier answer. The verdict of a text is surer. */
-static inline bool cm__likely(const cm_chance *chance) { return chance->probability >= 0.5; }
-
 /* Details of one device: operators, memory, and throughput at other batch sizes and on more devices. */
 typedef struct cm__batch_point {
     int64_t batch;

@@ -24,7 +24,7 @@ void cm__rank_csv(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
         cm__csv_text(out, e->fits ? cm_runtime_name(p->runtime) : "", ',');
         cm__csv_number(out, (double)p->batch + none, ',');
         cm__csv_number(out, p->devices + none, ',');
-        cm__csv_text(out, cm__likely(&e->chance) ? "true" : "false", ',');
+        cm__csv_text(out, e->chance.likely ? "true" : "false", ',');
         const double numbers[] = {p->throughput_samples_s + none, p->step_time_s + none, p->interval_s[0] + none,
                                   p->interval_s[1] + none, e->peak_bytes, e->price_hour, e->samples_per_usd,
                                   e->energy_j_per_sample, e->hours, e->usd, e->kwh, e->relative,

@@ -48,7 +48,7 @@ void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 /* Add the times and rates of a prediction. */
 void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes,
                     const cm_chance *chance);
-/* "verdict", "probability" and "fits", which is true if the step fits more likely than not. */
+/* "verdict", "probability" and "fits", which is chance->likely. */
 void cm__json_verdict(cm__ctx *ctx, json_t *object, const cm_chance *chance);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);

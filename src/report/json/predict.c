@@ -58,7 +58,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
 
 void cm__json_verdict(cm__ctx *ctx, json_t *o, const cm_chance *chance)
 {
-    cm__json_set(ctx, o, "fits", json_boolean(cm__likely(chance)));
+    cm__json_set(ctx, o, "fits", json_boolean(chance->likely));
     cm__json_set(ctx, o, "verdict", json_string(cm_verdict_name(chance->verdict)));
     cm__json_set(ctx, o, "probability", cm__json_number(chance->probability));
 }

@@ -6,7 +6,8 @@
 
 static const char *const states[] = {[CM_RANK_PLACED] = "placed", [CM_RANK_UNCERTAIN] = "too-uncertain",
                                      [CM_RANK_NOT_OFFERED] = "not-offered", [CM_RANK_NO_VALUE] = "no-value",
-                                     [CM_RANK_OVER] = "excluded", [CM_RANK_NO_FIT] = "does-not-fit",
+                                     [CM_RANK_OVER] = "excluded", [CM_RANK_RECOMPUTED] = "fits-recomputed",
+                                     [CM_RANK_NO_FIT] = "does-not-fit",
                                      [CM_RANK_CANNOT] = "cannot"};
 
 const char *cm__rank_state_name(const cm_rank_entry *e) { return states[e->state]; }

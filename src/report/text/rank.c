@@ -12,6 +12,7 @@ void cm__rank_unplaced(cm__ctx *ctx, const cm_rank_entry *e, cm_rank_state *last
     static const char *const heads[] = {[CM_RANK_UNCERTAIN] = "too uncertain to rank (90 % intervals)",
                                         [CM_RANK_NOT_OFFERED] = "not offered (90 % intervals); --devices all ranks them",
                                         [CM_RANK_NO_VALUE] = "not ranked", [CM_RANK_OVER] = "excluded",
+                                        [CM_RANK_RECOMPUTED] = "fits only if recomputed or offloaded, which takes longer",
                                         [CM_RANK_NO_FIT] = "does not fit", [CM_RANK_CANNOT] = "cannot run it"};
     if (e->state != *last) fprintf(out, "\n%s\n", heads[e->state]);
     *last = e->state;

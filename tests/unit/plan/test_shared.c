@@ -26,7 +26,7 @@ static void shared(void **state)
     assert_ptr_not_equal(memory, cm__shared_memory(s, g, a, CM_RUNTIME_MEGATRON, &other));
     other.tp = 1;
     assert_ptr_not_equal(calls, cm__shared_common(s, g, a, CM_RUNTIME_MEGATRON, &other));
-    assert_non_null(cm__shared_lean(s, g));
+    assert_non_null(cm__shared_script(s, g));
     cm__ctx_free(ctx);
     cm_graph_free(forward);
     cm_device_free(a);

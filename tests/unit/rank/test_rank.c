@@ -374,6 +374,24 @@ static void test_does_not_fit(void **state)
     cm_ranking_free(r);
 }
 
+/* The time is that of the step as asked, so that a step which fits only if recomputed has no place. */
+static void test_fits_recomputed(void **state)
+{
+    (void)state;
+    cm_rank_options      o = {.batch = 32, .devices = "habana-gaudi2,google-tpu-v6e"};
+    cm_ranking          *r = rank("gpt2-xl", &o);
+    const cm_rank_entry *e = of(r, "habana-gaudi2");
+    assert_int_equal(e->state, CM_RANK_RECOMPUTED);
+    assert_int_equal(of(r, "google-tpu-v6e")->state, CM_RANK_RECOMPUTED);
+    assert_true(!e->fits && e->chance.likely && strstr(e->reason, "--recompute full"));
+    assert_int_equal(cm_ranking_placed(r), 0);
+    cm_ranking_free(r);
+    o.train.recompute = CM_RECOMPUTE_FULL;
+    r = rank("gpt2-xl", &o);
+    assert_int_equal(of(r, "habana-gaudi2")->state, CM_RANK_PLACED);
+    cm_ranking_free(r);
+}
+
 /* ---- errors ----------------------------------------------------------------------------------------------------- */
 
 static void refused(const cm_rank_options *o, cm_status status, const char *words)
@@ -410,7 +428,8 @@ int main(void)
         cmocka_unit_test(test_baseline), cmocka_unit_test(test_baseline_left_out),
         cmocka_unit_test(test_porting_never_pays), cmocka_unit_test(test_filters), cmocka_unit_test(test_price_basis), cmocka_unit_test(test_uncertain),
         cmocka_unit_test(test_offered),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_does_not_fit), cmocka_unit_test(test_fits_recomputed),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_lean.c - a step that fits with a fused loss only is neither refused nor called sure. */
+/* test_open_script.c - a step that fits only as other scripts run it is neither refused nor called sure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,6 +101,31 @@ static void test_adapters(void **state)
     assert_true(quantized.fits && !quantized.sure && quantized.alternatives[1].peak_bytes == tuned(o, 4).peak_bytes);
 }
 
+/* Scripts for graph compilers recompute where memory is short, which a question that says so leaves no longer open. The
+   time is that of the step as asked, so that such a step does not fit. */
+static void test_recomputed_by_graphs(void **state)
+{
+    (void)state;
+    cm_device      *gaudi;
+    cm_step        *step;
+    cm_memory_use   asked, recomputed;
+    cm_step_options o = {.train = {.precision = CM_PRECISION_AMP_BF16}};
+    assert_int_equal(cm_device_load("habana-gaudi2", &gaudi, NULL), CM_OK);
+    assert_int_equal(cm_step_new("gpt2-xl", gaudi, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_step_memory(step, 32, &asked, NULL), CM_OK);
+    cm_step_free(step);
+    o.train.recompute = CM_RECOMPUTE_FULL;
+    assert_int_equal(cm_step_new("gpt2-xl", gaudi, &o, &step, NULL), CM_OK);
+    assert_int_equal(cm_step_memory(step, 32, &recomputed, NULL), CM_OK);
+    cm_step_free(step);
+    cm_device_free(gaudi);
+    assert_true(!asked.fits && asked.shortfall_bytes > 0 && asked.n_alternatives == 2);
+    assert_int_equal(asked.alternatives[1].open, CM_OPEN_MEMORY);
+    assert_int_equal(cm_memory_chance(&asked).verdict, CM_UNSURE);
+    assert_true(recomputed.fits && recomputed.n_alternatives == 0);
+    assert_true(recomputed.peak_bytes == asked.alternatives[1].peak_bytes);
+}
+
 /* The chosen batch size surely fits, although larger ones may. */
 static void test_choice(void **state)
 {
@@ -124,6 +149,6 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_verdict), cmocka_unit_test(test_nothing_open), cmocka_unit_test(test_adapters),
-                                       cmocka_unit_test(test_choice)};
+                                       cmocka_unit_test(test_recomputed_by_graphs), cmocka_unit_test(test_choice)};
     return cmocka_run_group_tests(tests, begin, end);
 }
