@@ -24,10 +24,16 @@ static const struct {
 };
 
 static const cm__effort effort_of[CM_CLASSES] = {
-    [CM_CLASS_GEMM] = CM__EFFORT_GEMM,       [CM_CLASS_CONV] = CM__EFFORT_CONV,
-    [CM_CLASS_ATTENTION] = CM__EFFORT_ATTENTION, [CM_CLASS_RNN] = CM__EFFORT_GEMM,
-    [CM_CLASS_NORM] = CM__EFFORT_MEMORY, [CM_CLASS_ELEMENTWISE] = CM__EFFORT_MEMORY, [CM_CLASS_REDUCTION] = CM__EFFORT_MEMORY,
-    [CM_CLASS_MOVEMENT] = CM__EFFORT_MEMORY, [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY, [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
+    [CM_CLASS_GEMM] = CM__EFFORT_GEMM,
+    [CM_CLASS_CONV] = CM__EFFORT_CONV,
+    [CM_CLASS_ATTENTION] = CM__EFFORT_ATTENTION,
+    [CM_CLASS_RNN] = CM__EFFORT_GEMM,
+    [CM_CLASS_NORM] = CM__EFFORT_MEMORY,
+    [CM_CLASS_ELEMENTWISE] = CM__EFFORT_MEMORY,
+    [CM_CLASS_REDUCTION] = CM__EFFORT_MEMORY,
+    [CM_CLASS_MOVEMENT] = CM__EFFORT_MEMORY,
+    [CM_CLASS_EMBEDDING] = CM__EFFORT_MEMORY,
+    [CM_CLASS_UPDATE] = CM__EFFORT_MEMORY,
 };
 
 bool cm__execution_applies(const cm_device *device, cm_runtime runtime)
@@ -140,7 +146,8 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
 {
     const cm_node *n = &j->g->nodes[node];
     double         measured_s = cm__job_measured(j, node, batch).time_s;
-    if (n->view || measured_s >= 0) return n->view ? 0 : measured_s;
+    if (n->view) return 0;
+    if (measured_s >= 0) return measured_s;
     cm__effort effort = effort_of[cm__class(n)];
     double     bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
