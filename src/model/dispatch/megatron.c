@@ -10,7 +10,6 @@
  */
 #include "graph/runtimes.h"
 #include "model/dispatch/compiler.h"
-#include "model/dispatch/expert_bias.h"
 #include "model/dispatch/routing.h"
 
 /* ---- dropouts, losses, updates ---------------------------------------------------------------------------------- */
@@ -117,6 +116,5 @@ void cm__dispatch_megatron(cm__dispatch *d, int32_t node)
     bool           core = cm__is_megatron_core(d->runtime, d->g->asked.software);
     if (n->view || (core && was_cast(d, node))) return;
     if (core && cm__routes(d->g, n)) cm__dispatch_route(d, node);
-    else if (cm__expert_plain(d, n)) cm__dispatch_expert_plain(d, node);
     else rules[n->op](d, node);
 }

@@ -215,11 +215,10 @@ static void store_gradients(cm__dispatch *d, int32_t node)
     d->recorded = recorded;
 }
 
-/* Kernels whose readers compute what they need themselves are not made. Of a recorded step only those kernels are made that
-   the record leaves to the rules; the sums that they need are in the record. */
+/* Of a recorded step only those kernels are made that the record leaves to the rules; the sums that they need are in the
+   record. */
 static void make(cm__fusing *f, int32_t kernel)
 {
-    if (f->inlined[kernel]) return;
     if (is_tuned(f)) emit_tuned(f, kernel);
     else if (!f->d->recorded) emit(f, kernel);
     else if (cm__timed_by_rule(f, kernel)) emit_alone(f, kernel);

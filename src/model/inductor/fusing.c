@@ -14,7 +14,6 @@
  */
 #include "model/inductor/fusing.h"
 #include "graph/runtimes.h"
-#include "model/dispatch/expert_bias.h"
 #include "model/dispatch/routing.h"
 
 #include <math.h>
@@ -61,7 +60,6 @@ static bool compiles(const cm__dispatch *d, const cm_node *n)
 {
     bool all = cm__compiles(d->runtime) || cm__is_tuned(d->runtime);
     if (cm__is_megatron_core(d->runtime, d->g->asked.software) && cm__routes(d->g, n)) return false;
-    if (cm__expert_plain(d, n)) return false;
     return cm__fusible(d->g, n) && (all || cm__in_chain(d->g, n));
 }
 
@@ -421,7 +419,6 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .columns = cm__alloc_array(ctx, nodes, sizeof *f->columns),
                       .row = cm__alloc_array(ctx, nodes, sizeof *f->row),
                       .strided = cm__alloc_array(ctx, nodes, sizeof *f->strided),
-                      .inlined = cm__alloc_array(ctx, nodes, sizeof *f->inlined),
                       .later = cm__alloc_array(ctx, nodes, sizeof *f->later),
                       .norm = cm__alloc_array(ctx, nodes, sizeof *f->norm),
                       .uses = cm__alloc_array(ctx, tensors, sizeof *f->uses),
@@ -443,7 +440,6 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
         if (compiles(d, &g->nodes[i]) && !cm__inside_stack(d, i)) place(f, i);
         else f->level[i] = level_of_call(f, &g->nodes[i]);
     }
-    cm__fusing_find_inlined(f);
     return f;
 }
 

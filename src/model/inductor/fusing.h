@@ -22,7 +22,6 @@ typedef struct cm__fusing {
     bool         *columns; /* per kernel: adds up columns */
     double       *row;     /* per kernel that reduces rows: elements of the longest */
     bool         *strided; /* per kernel that reduces rows: neighbours in a row of an operand lie apart */
-    bool         *inlined; /* per kernel: what reads its results computes them instead */
     int32_t      *norm;    /* per kernel: the first node that needs sums before it; -1: none */
     int32_t      *later;   /* per node that needs sums: the next one in its kernel; -1: none */
     int32_t      *uses;    /* per tensor (by storage): nodes that read it */
@@ -55,15 +54,6 @@ static inline bool cm__fusing_long_rows(const cm__fusing *f, int32_t kernel) { r
 /* Numbers that a generated kernel computes for each one of a row: a row that it keeps in registers takes a power of two
    of them. Traffic does not grow with them. */
 double cm__lanes_of_row(double row);
-
-/* inlined.c: which kernels are not made, because the kernels that read their results contain them. */
-void cm__fusing_find_inlined(cm__fusing *fusing);
-/* Whether such a kernel computes a tensor. */
-bool cm__fusing_is_inlined(const cm__fusing *fusing, int32_t tensor);
-/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
-cm_poly cm__fusing_newly_read(cm__fusing *fusing, int32_t tensor, cm_poly part, int32_t kernel);
-/* The bytes that a kernel reads to compute a tensor, or a view of it, that is not written. */
-cm_poly cm__fusing_read_inlined(cm__fusing *fusing, int32_t tensor, int32_t kernel);
 
 /* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);

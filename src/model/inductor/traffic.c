@@ -96,10 +96,11 @@ cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
     return cm__poly_scale(cm__poly_add(moved, cm__poly_scale(elements, access)), 1 / (1 + access / 4));
 }
 
+static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
+
 cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
 {
-    cm_poly view = cm__fusing_bytes(g, tensor), base = cm__fusing_bytes(g, cm__t(g, tensor)->storage);
-    return cm__poly_at(&view, 1) < cm__poly_at(&base, 1) ? view : base;
+    return smaller(cm__fusing_bytes(g, tensor), cm__fusing_bytes(g, cm__t(g, tensor)->storage));
 }
 
 /* A look-up reads the rows that it wants, if they are less than the table. */
@@ -111,6 +112,18 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
     return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
 }
 
+/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
+static cm_poly newly_read(cm__fusing *f, int32_t tensor, cm_poly part, int32_t kernel)
+{
+    int32_t base = cm__fusing_base(f, tensor);
+    cm_poly all = cm__fusing_bytes(f->d->g, base);
+    cm_poly before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
+    if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
+    f->seen[tensor] = f->reader[base] = kernel + 1;
+    f->taken[base] = smaller(all, cm__poly_add(before, part));
+    return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
+}
+
 /* What a kernel reads for input k of one of its nodes. */
 static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
@@ -118,14 +131,12 @@ static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t 
     int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
     int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
     cm_poly         sum = cm__poly_const(0);
-    if (cm__fusing_is_inlined(f, tensor)) return cm__fusing_read_inlined(f, tensor, kernel);
-    if (looked_up(g, n, k)) return cm__fusing_newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
-    if (n->phase != CM_BACKWARD || !is_remade(f, base))
-        return cm__fusing_newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
+    if (looked_up(g, n, k)) return newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
+    if (n->phase != CM_BACKWARD || !is_remade(f, base)) return newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
     const cm_node *made = &g->nodes[cm__t(g, base)->producer];
     for (int32_t i = 0; i < made->n_inputs; i++)
         if (made->inputs[i] >= 0)
-            sum = cm__poly_add(sum, cm__fusing_newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
+            sum = cm__poly_add(sum, newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
     return sum;
 }
 

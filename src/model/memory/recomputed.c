@@ -79,8 +79,7 @@ static bool is_computed_by_readers(const cm__fusing *kernels, int32_t base)
                                          [CM_OP_SCATTER_ELEMENTS] = true};
     int32_t        from = cm__t(kernels->d->g, base)->producer;
     const cm_node *n = from < 0 ? NULL : cm__node(kernels->d, from);
-    bool           gathers = n && n->op == CM_OP_GATHER_GRAD && n->source >= 0 && scatter[cm__node(kernels->d, n->source)->op];
-    return gathers || cm__fusing_is_inlined(kernels, base);
+    return n && n->op == CM_OP_GATHER_GRAD && n->source >= 0 && scatter[cm__node(kernels->d, n->source)->op];
 }
 
 /* Whether a node reads a tensor from memory: not if it is in the kernel that makes it, if backward computes the tensor

@@ -249,40 +249,6 @@ static void gradients_of_look_ups_are_written(void **state)
     release(&c);
 }
 
-#define INDEX(rows) T("[[" rows ",0]]", "int64", "input")
-#define TWO_LOOK_UPS                                                                                                   \
-    PRODUCT_AND("32", "9", "10",                                                                                       \
-                INDEX("16") "," INDEX("48") "," ACTIVATION("[[64,0],32]") "," ACTIVATION("[[16,0],32]") ","            \
-                ACTIVATION("[[48,0],32]") "," ACTIVATION("[[64,0],32]"),                                               \
-                OP("neg", "[3]", "[6]") "," OP("index_select", "[6,4]", "[7]") ","                                     \
-                OP("index_select", "[6,5]", "[8]") "," OP("cat", "[7,8]", "[9]"))
-
-/* The negated rows are spread over four biases, by two operators, before rows are looked up. */
-#define SELECT(in, out) "{\"op\":\"aten::index_select\",\"in\":" in ",\"out\":" out ",\"attrs\":{\"dim\":1}}"
-#define SPREAD_LOOK_UPS                                                                                                \
-    PRODUCT_AND("32", "12", "13",                                                                                      \
-                INDEX("16") "," FP32("[4,1,1]", "parameter") "," FP32("[4,1,1]", "parameter") ","                      \
-                ACTIVATION("[[64,0],32]") "," ACTIVATION("[4,[64,0],32]") "," ACTIVATION("[4,[64,0],32]") ","          \
-                ACTIVATION("[4,[16,0],32]") "," ACTIVATION("[4,[16,0],32]") "," ACTIVATION("[4,[16,0],32]"),           \
-                OP("neg", "[3]", "[7]") "," OP("add.Tensor", "[7,5]", "[8]") "," OP("add.Tensor", "[7,6]", "[9]") ","  \
-                SELECT("[8,4]", "[10]") "," SELECT("[9,4]", "[11]") "," OP("add.Tensor", "[10,11]", "[12]"))
-
-/* Two look-ups of 16 and 48 rows negate the rows that they read: no kernel writes all negated rows. What they are computed
-   from, the product, lives until the second look-up, also if sums are between them that no kernel writes either. */
-static void operands_of_what_readers_compute_live_as_long(void **state)
-{
-    (void)state;
-    const char *nets[] = {TWO_LOOK_UPS, SPREAD_LOOK_UPS};
-    for (int i = 0; i < 2; i++) {
-        compiled c = compile(nets[i]);
-        int32_t  product = cm__in(c.step, &c.step->nodes[made_by(&c, CM_OP_NEG)], 0)->producer;
-        near(written(&c, made_by(&c, CM_OP_NEG)), 0, 0);
-        near(written(&c, product), 64 * 32 * 4, 0);
-        assert_true(result_of(&c, product)->dies >= made_by(&c, CM_OP_GATHER));
-        release(&c);
-    }
-}
-
 /* A kernel sums up rows of 4,096 numbers, adds the sums to weights, and takes exponentials. Backward needs the exponentials,
    and computes them from the sums: 64 numbers are stored instead of 64 x 4,096, although no operator of backward reads
    them and in forward they do not leave their kernel. */
@@ -311,7 +277,6 @@ int main(void)
                                        cmocka_unit_test(a_concatenation_inside_a_kernel_is_not_written),
                                        cmocka_unit_test(gradients_of_scatters_are_computed_where_they_are_read),
                                        cmocka_unit_test(gradients_of_look_ups_are_written),
-                                       cmocka_unit_test(operands_of_what_readers_compute_live_as_long),
                                        cmocka_unit_test(what_backward_computes_others_from_is_written)};
     return cmocka_run_group_tests(tests, begin, end);
 }
