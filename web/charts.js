@@ -173,6 +173,7 @@ const Charts = (() => {
       ctx.strokeStyle = colour('warn');
       ctx.fillStyle = colour('warn');
       ctx.font = '12px ' + Chart.defaults.font.family;
+      chart.limitBoxes = [];
       for (const { axis: name, value, text } of chart.options.limits || []) {
         const scale = chart.scales[name],
           at = scale.getPixelForValue(value);
@@ -186,86 +187,120 @@ const Charts = (() => {
           ctx.lineTo(area.right, at);
         }
         ctx.stroke();
-        const wide = ctx.measureText(text).width;
-        if (name === 'x') ctx.fillText(text, at + 5 + wide > area.right ? at - 5 - wide : at + 5, area.top + 12);
-        else ctx.fillText(text, area.right - wide - 4, at - 5);
+        const wide = ctx.measureText(text).width,
+          left = name === 'y' ? area.right - wide - 4 : at + 5 + wide > area.right ? at - 5 - wide : at + 5,
+          base = name === 'y' ? at - 5 : area.top + 12;
+        ctx.fillText(text, left, base);
+        chart.limitBoxes.push(
+          { x: left, y: base - 11, w: wide, h: 14 },
+          name === 'x' ? { x: at - 1, y: area.top, w: 2, h: area.bottom - area.top } : { x: area.left, y: at - 1, w: area.right - area.left, h: 2 },
+        );
       }
       ctx.restore();
     },
   };
-  // Names beside marks, each at the first of eight places that is free. A name without one is left to the tooltip, or, if all of its
-  // set must be named, stands at the end of a line, over marks of other sets.
-  // A line that leads through the marks leaves the places at their lower left free, so these come first there.
-  const places = (wide, high) => [
-    [10, 4],
-    [-10 - wide, 4],
-    [-wide / 2, -10],
-    [-wide / 2, high + 10],
-    [8, -8],
-    [8, high + 6],
-    [-8 - wide, -8],
-    [-8 - wide, high + 6],
+  // Names beside marks. Nothing is at the lower left of a mark on a front, where no other is both faster and cheaper. So its name stands
+  // there, lowered until it is free, with a line to its mark; no two of these cross. The axes leave room for them. The name of another
+  // mark stands at the first of eight places that is free, or is left to the tooltip.
+  const NAME_HEIGHT = 12;
+  const places = wide => [
+    [10, -6],
+    [-10 - wide, -6],
+    [-wide / 2, -19],
+    [-wide / 2, 7],
+    [8, -17],
+    [8, 4],
+    [-8 - wide, -17],
+    [-8 - wide, 4],
   ];
-  const lowerLeft = (wide, high) => [
-    [-10 - wide, high + 4],
-    [-10 - wide, 4],
-    [-wide - 2, high + 12],
-    [8, -9],
-    [8, high + 10],
-    [-wide / 2, -12],
-  ];
-  function* farPlaces(wide, high) {
-    for (let far = 22; far < 300; far += 12)
-      for (let turn = 0; turn < 16; turn++) {
-        const x = far * Math.cos((turn * Math.PI) / 8),
-          y = far * Math.sin((turn * Math.PI) / 8);
-        yield [x < 0 ? x - wide : x, y + high / 2];
-      }
+  const around = m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 });
+  const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+  const isFree = (box, taken) => !taken.some(t => overlap(box, t));
+  const widths = (ctx, texts) => {
+    ctx.font = '12px ' + Chart.defaults.font.family;
+    return texts.map(text => ctx.measureText(text).width);
+  };
+  // The stairs between the marks of a front, as boxes.
+  const stairs = marks =>
+    marks.slice(1).flatMap((m, k) => [
+      { x: marks[k].x, y: marks[k].y - 1, w: m.x - marks[k].x, h: 2 },
+      { x: m.x - 1, y: marks[k].y, w: 2, h: m.y - marks[k].y },
+    ]);
+  // From a mark to the end of its name.
+  const leader = (m, box) => ({ x: box.x + box.w, y: m.y, w: m.x - box.x - box.w, h: Math.max(0, box.y + box.h / 2 - m.y) });
+  function frontNames(marks, wide) {
+    const taken = [...marks.map(around), ...stairs(marks)];
+    return marks.map((m, k) => {
+      const box = { x: m.x - 8 - wide[k], y: m.y - NAME_HEIGHT / 2, w: wide[k], h: NAME_HEIGHT };
+      while (!isFree(box, taken)) box.y += 2;
+      taken.push(box, ...(box.y > m.y ? [leader(m, box)] : []));
+      return box;
+    });
+  }
+  // The lower ends of both logarithmic axes that leave room for the names of a front. `lows` and `highs` are the ends without names.
+  const TICKS_WIDTH = 66,
+    BELOW_CHART = 132; // ticks, title, legend
+  function roomForNames(chart, front, lows, highs) {
+    const wide = widths(
+        chart.ctx,
+        front.map(p => p.text),
+      ),
+      size = [chart.width - TICKS_WIDTH, chart.height - BELOW_CHART],
+      high = highs.map(Math.log),
+      low = lows.map(Math.log),
+      at = (value, axis) => ((Math.log(value) - low[axis]) / (high[axis] - low[axis])) * size[axis];
+    front.forEach((p, k) => {
+      const part = Math.min((wide[k] + 14) / size[0], 0.6);
+      low[0] = Math.min(low[0], (Math.log(p.x) - part * high[0]) / (1 - part));
+    });
+    for (let turn = 0; turn < 60; turn++) {
+      const boxes = frontNames(
+        front.map(p => ({ x: at(p.x, 0), y: size[1] - at(p.y, 1) })),
+        wide,
+      );
+      if (boxes.every(b => b.y + b.h < size[1])) break;
+      low[1] -= 0.04 * (high[1] - low[1]);
+    }
+    return low.map(Math.exp);
   }
   const names = {
     id: 'names',
     afterDatasetsDraw(chart) {
       const { ctx, chartArea: area } = chart,
-        high = 9;
-      const sets = chart.data.datasets.map((set, i) => ({ set, marks: chart.getDatasetMeta(i).data }));
-      const around = list => list.flatMap(s => s.marks.map(m => ({ x: m.x - 5, y: m.y - 5, w: 10, h: 10 })));
-      const taken = around(sets),
-        firm = around(sets.filter(s => s.set.showLine));
-      const isFree = (b, taken) =>
-        b.x > area.left &&
-        b.x + b.w < area.right &&
-        b.y > area.top &&
-        b.y + b.h < area.bottom + 4 &&
-        !taken.some(t => t.x < b.x + b.w && b.x < t.x + t.w && t.y < b.y + b.h && b.y < t.y + t.h);
+        [front, ...others] = chart.data.datasets.map((set, i) => ({ set, marks: chart.getDatasetMeta(i).data, wide: widths(ctx, set.data.map(p => p.text)) })),
+        boxes = frontNames(front.marks, front.wide),
+        lines = front.marks.map((m, k) => leader(m, boxes[k])),
+        taken = [front, ...others].flatMap(s => s.marks.map(around)).concat(boxes, lines, stairs(front.marks), chart.limitBoxes || []);
       ctx.save();
-      ctx.font = '12px ' + Chart.defaults.font.family;
-      ctx.fillStyle = colour('text');
       chart.placedNames = [];
-      sets
+      const write = (text, box, more) => {
+        ctx.fillStyle = colour('text');
+        ctx.fillText(text, box.x, box.y + 10);
+        chart.placedNames.push({ text, ...box, ...more });
+      };
+      ctx.fillStyle = colour('panel');
+      boxes.forEach(box => ctx.fillRect(box.x - 1, box.y, box.w + 2, box.h));
+      front.marks.forEach((m, k) => {
+        const box = boxes[k];
+        if (lines[k].h > NAME_HEIGHT / 2) {
+          ctx.beginPath();
+          ctx.moveTo(m.x - 2, m.y + 5);
+          ctx.lineTo(box.x + box.w + 2, box.y + box.h / 2);
+          ctx.strokeStyle = colour('soft');
+          ctx.stroke();
+        }
+        write(front.set.data[k].text, box, { line: lines[k] });
+      });
+      others
         .filter(s => s.set.named)
-        .forEach(({ set, marks }) =>
-          marks.forEach((mark, k) => {
-            const text = set.data[k].text,
-              w = ctx.measureText(text).width;
-            const boxAt = ([x, y]) => ({ x: mark.x + x, y: mark.y + y - high, w, h: high + 3 });
-            const near = (set.showLine ? lowerLeft : places)(w, high).map(boxAt).find(b => isFree(b, taken)),
-              inside = b => ({ ...b, x: Math.min(Math.max(b.x, area.left + 2), area.right - w - 2) }),
-              box = near || (set.showLine && [...farPlaces(w, high)].map(boxAt).map(inside).find(b => isFree(b, firm)));
+        .forEach(({ set, marks, wide }) =>
+          marks.forEach((m, k) => {
+            const box = places(wide[k])
+              .map(([x, y]) => ({ x: m.x + x, y: m.y + y, w: wide[k], h: NAME_HEIGHT }))
+              .find(b => b.x > area.left && b.x + b.w < area.right && b.y > area.top && b.y + b.h < area.bottom && isFree(b, taken));
             if (!box) return;
             taken.push(box);
-            firm.push(box);
-            if (!near) {
-              ctx.fillStyle = colour('panel');
-              ctx.fillRect(box.x - 1, box.y, box.w + 2, box.h);
-              ctx.fillStyle = colour('text');
-              ctx.beginPath();
-              ctx.moveTo(mark.x, mark.y);
-              ctx.lineTo(box.x > mark.x ? box.x - 2 : box.x + w < mark.x ? box.x + w + 2 : mark.x, box.y + high / 2);
-              ctx.strokeStyle = colour('soft');
-              ctx.stroke();
-            }
-            chart.placedNames.push({ text, ...box });
-            ctx.fillText(text, box.x, box.y + high);
+            write(set.data[k].text, box);
           }),
         );
       ctx.restore();
@@ -292,5 +327,6 @@ const Charts = (() => {
     dots,
     limits,
     names,
+    roomForNames,
   };
 })();

@@ -67,9 +67,17 @@ const Figures = (() => {
   const point = e => ({
     x: Format.isKnown(Format.seconds(e)) ? Format.seconds(e) / 3600 : 1e6 / e.throughput_samples_s / 3600,
     y: Format.dollars(e) ?? 1e6 / e.samples_per_usd,
-    text: Format.brief(e),
     e,
   });
+  // Names that tell the candidates of a front apart: also by price basis or place where the device is not enough.
+  function nameFront(front, brief) {
+    const parts = [brief, e => (e.price_basis === 'on-demand' ? '' : e.price_basis), e => e.provider, Format.seller];
+    front.forEach(p => {
+      const alike = front.filter(q => brief(q.e) === brief(p.e)),
+        telling = parts.slice(1).find(of => new Set(alike.map(q => of(q.e))).size === alike.length);
+      p.text = [brief(p.e), alike.length > 1 && (telling || Format.seller)(p.e)].filter(Boolean).join(' ');
+    });
+  }
   // Candidates without a price have no point.
   const points = rank =>
     placed(rank)
@@ -79,8 +87,28 @@ const Figures = (() => {
   function pareto(id, rank, { limit = [], choose } = {}) {
     const all = points(rank);
     if (!all.length) return;
-    const front = all.filter(p => p.e.pareto).sort((a, b) => a.x - b.x),
-      others = all.filter(p => !p.e.pareto);
+    const narrow = isNarrow(id),
+      brief = narrow ? Format.shortName : Format.brief,
+      front = all.filter(p => p.e.pareto).sort((a, b) => a.x - b.x || b.y - a.y),
+      others = all.filter(p => !p.e.pareto),
+      axes = [
+        log(
+          rank.job ? 'hours' : 'hours for a million samples',
+          all.map(p => p.x),
+          1.8,
+        ),
+        log(
+          'USD',
+          all.map(p => p.y),
+          1.6,
+        ),
+      ],
+      ends = [axes.map(a => a.min), axes.map(a => a.max)],
+      low = axis => ({ chart }) => Charts.roomForNames(chart, front, ...ends)[axis];
+    nameFront(front, brief);
+    others.forEach(p => {
+      p.text = brief(p.e);
+    });
     draw(
       id,
       {
@@ -90,7 +118,6 @@ const Figures = (() => {
             {
               label: 'no other is both faster and cheaper',
               data: front,
-              named: true,
               showLine: true,
               stepped: 'before',
               borderColor: faint(palette(1), 0.6),
@@ -104,7 +131,7 @@ const Figures = (() => {
             {
               label: 'other candidates',
               data: others,
-              named: all.length <= 30,
+              named: all.length <= (narrow ? 16 : 30),
               backgroundColor: palette(0),
               pointRadius: 4,
               pointHoverRadius: 7,
@@ -114,16 +141,8 @@ const Figures = (() => {
         options: {
           limits: limit,
           scales: {
-            x: log(
-              rank.job ? 'hours' : 'hours for a million samples',
-              all.map(p => p.x),
-              1.8,
-            ),
-            y: log(
-              'USD',
-              all.map(p => p.y),
-              1.6,
-            ),
+            x: { ...axes[0], min: low(0) },
+            y: { ...axes[1], min: low(1) },
           },
           plugins: {
             legend: legend({ usePointStyle: true }),
@@ -133,7 +152,7 @@ const Figures = (() => {
             ),
           },
         },
-        plugins: [Charts.names, Charts.limits],
+        plugins: [Charts.limits, Charts.names],
       },
       choose && ((i, set) => choose((set ? others : front)[i].e)),
     );
