@@ -148,6 +148,9 @@ int  run_job_file(settings *s);
 double weight_in(const char *operand, size_t *length); /* networks.c: "resnet50*3": 3, and the length of the name */
 /* networks.c: one ranking for several networks, or for one with a weight. */
 bool several_networks(const settings *s);
+/* The networks among the operands; names: OPERANDS_MAX texts that hold their names. false: a message was printed. */
+bool fill_networks(const settings *s, cm_network *networks, char (*names)[CLI_PATH_MAX]);
+const char *all_networks(const settings *s, char *text, size_t size); /* as the user wrote them */
 int  run_networks(settings *s);
 bool networks_make_sense(const settings *s); /* false: an option is about one network */
 bool find_job(settings *s, cm_job **job, cm_status *status, cm_diag *diag); /* false: a message was printed */

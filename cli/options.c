@@ -143,7 +143,7 @@ static bool take_job(const command *c, settings *s, int argc, char **argv)
 bool parse_options(const command *c, settings *s, int argc, char **argv)
 {
     bool only_operands = false;
-    if ((c->takes & FOR_RANK) && !take_job(c, s, argc, argv)) return false;
+    if ((c->takes & FOR_RANKING) && !take_job(c, s, argc, argv)) return false;
     for (int at = 0; at < argc;) {
         const char *word = argv[at];
         if (!only_operands && strcmp(word, "--") == 0) {

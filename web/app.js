@@ -103,8 +103,7 @@
       ...Format.warnings(rank).map(text => make('span', { className: 'warning' }, ' Warning: ' + text + '.')),
     );
     $('facts').replaceChildren(...Candidates.facts(rank));
-    $('get-script').hidden = !rank.max_devices || !any || Boolean(rank.models);
-    $('get-report').hidden = Boolean(rank.models); // a report is about one network
+    $('get-script').hidden = !rank.max_devices || !any;
     Detail.close();
     Candidates.table(rank, view, { open: toggle, compare: choose });
     $('h-intervals').parentElement.hidden = !any;

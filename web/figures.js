@@ -93,7 +93,7 @@ const Figures = (() => {
       others = all.filter(p => !p.e.pareto),
       axes = [
         log(
-          rank.job ? 'hours' : 'hours for a million samples',
+          rank.job || rank.models ? 'hours' : 'hours for a million samples',
           all.map(p => p.x),
           1.8,
         ),

@@ -4,7 +4,7 @@ const StepFigures = (() => {
   const { colour, palette, faint, axis, log, doubling, labelAxis, isNarrow, inLines, thin, legend, noLegend, tip, draw, fitHeight } =
     Charts;
   const { short, duration } = Format;
-  const nameOf = d => (d.plan?.devices > 1 ? d.plan.devices + ' × ' : '') + d.device;
+  const nameOf = d => d.network || (d.plan?.devices > 1 ? d.plan.devices + ' × ' : '') + d.device;
   const gib = bytes => bytes / 2 ** 30;
   const phases = ['forward', 'recompute', 'backward', 'update'];
   const categories = {

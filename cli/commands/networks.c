@@ -23,18 +23,6 @@ bool several_networks(const settings *s)
     return s->n_operands > 1 || s->operands[0][length];
 }
 
-/* The first option given that is about one network; NULL: none. */
-static const char *option_of_one(const settings *s)
-{
-    const struct {
-        const char *name;
-        bool        is;
-    } given[] = {{"--job-script", s->job_script}, {"--advise", s->advise}};
-    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (given[i].is) return given[i].name;
-    return NULL;
-}
-
 static void take_sizes(cm_rank_options *o, const network_size *n)
 {
     if (n->samples > 0 || n->tokens > 0) o->samples = n->samples, o->tokens = n->tokens;
@@ -43,13 +31,13 @@ static void take_sizes(cm_rank_options *o, const network_size *n)
     if (n->batch) o->batch = n->batch;
 }
 
-static bool fill(const settings *s, cm_network *networks, char (*names)[CLI_PATH_MAX])
+bool fill_networks(const settings *s, cm_network *networks, char (*names)[CLI_PATH_MAX])
 {
     size_t length;
     for (int i = 0; i < s->n_operands; i++) {
         networks[i].weight = weight_in(s->operands[i], &length);
         if (length >= CLI_PATH_MAX || !(networks[i].weight > 0)) {
-            say("rank: '%s': a weight is a number above 0, such as resnet50*3", s->operands[i]);
+            say("'%s': a weight is a number above 0, such as resnet50*3", s->operands[i]);
             return false;
         }
         memcpy(names[i], s->operands[i], length);
@@ -69,7 +57,7 @@ bool find_job(settings *s, cm_job **job, cm_status *status, cm_diag *diag)
 {
     cm_network networks[OPERANDS_MAX] = {0};
     char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
-    bool filled = names && fill(s, networks, names);
+    bool filled = names && fill_networks(s, networks, names);
     s->job.rank = s->rank;
     if (filled && several_networks(s)) *status = cm_job_run_all(networks, s->n_operands, &s->job, job, diag);
     else if (filled) {
@@ -80,7 +68,7 @@ bool find_job(settings *s, cm_job **job, cm_status *status, cm_diag *diag)
     return filled;
 }
 
-static const char *all_names(const settings *s, char *text, size_t size)
+const char *all_networks(const settings *s, char *text, size_t size)
 {
     text[0] = 0;
     for (int i = 0; i < s->n_operands; i++) {
@@ -94,7 +82,7 @@ static int report_mix(settings *s, const cm_mix *mix, cm_diag *diag)
 {
     char           models[CLI_PATH_MAX];
     cm__gates      gates = {0};
-    cm__mix_report report = {all_names(s, models, sizeof models), &s->rank, mix, &gates};
+    cm__mix_report report = {all_networks(s, models, sizeof models), &s->rank, mix, &gates};
     if (cm_mix_placed(mix) && !rank_gates(s, cm_mix_get_entry(mix, 0)->parts, cm_mix_networks(mix), &gates))
         return EXIT_FAILED;
     for (int32_t i = 0; i < cm_mix_networks(mix); i++) say_warnings(cm_ranking_graph(cm_mix_ranking(mix, i), 0));
@@ -104,8 +92,8 @@ static int report_mix(settings *s, const cm_mix *mix, cm_diag *diag)
 
 bool networks_make_sense(const settings *s)
 {
-    const char *one = several_networks(s) ? option_of_one(s) : NULL;
-    if (one) say("rank: %s is about one network: ask for each of them", one);
+    const char *one = several_networks(s) && s->advise ? "--advise" : NULL;
+    if (one) say("rank: --advise is about one network: ask for each of them");
     for (int i = 0; !one && s->job.max_devices && i < s->n_operands; i++)
         if (s->sizes[i].batch) one = "batch", say("rank: %s: with max_devices use global_batch instead of batch", s->operands[i]);
     return !one;
@@ -117,7 +105,7 @@ int run_networks(settings *s)
     cm_mix     *mix = NULL;
     cm_diag     diag = {0};
     char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
-    if (!names || !fill(s, networks, names)) return free(names), EXIT_USAGE;
+    if (!names || !fill_networks(s, networks, names)) return free(names), EXIT_USAGE;
     cm_status status = cm_mix_run(networks, s->n_operands, &s->rank, &mix, &diag);
     int code = status == CM_ERR_ARGUMENT ? (say_failed(status, &diag), EXIT_USAGE)
                : status                  ? say_failed(status, &diag)

@@ -21,17 +21,24 @@ int run_report(settings *s)
 {
     cm__page_report *page;
     cm_diag          diag = {0};
+    cm_network       networks[OPERANDS_MAX] = {0};
+    char             models[CLI_PATH_MAX];
     if (!s->output) {
         say("report needs -o FILE: the page to write");
         return EXIT_USAGE;
     }
-    if (!settle_ranking(s) || !job_makes_sense(s)) return EXIT_USAGE;
+    if (!settle_ranking(s) || !job_makes_sense(s) || !networks_make_sense(s)) return EXIT_USAGE;
+    char(*names)[CLI_PATH_MAX] = calloc(OPERANDS_MAX, sizeof *names);
+    int32_t several = several_networks(s) ? s->n_operands : 0;
     s->job.rank = s->rank;
-    cm_status status = cm__page_report_new(s->operands[0], &s->rank, s->job.max_devices ? &s->job : NULL, &page, &diag);
-    if (status) return say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
-    say_warnings(cm__page_graph(page));
+    if (!names || !fill_networks(s, networks, names)) return free(names), EXIT_USAGE;
+    cm_status status = cm__page_report_new(all_networks(s, models, sizeof models), &s->rank, s->job.max_devices ? &s->job : NULL,
+                                           networks, several, &page, &diag);
+    if (status) return free(names), say_failed(status, &diag), status == CM_ERR_ARGUMENT ? EXIT_USAGE : EXIT_FAILED;
+    for (int32_t i = 0; i < cm__page_graphs(page); i++) say_warnings(cm__page_graph(page, i));
     int  code = save(s, page);
     bool any = cm__page_placed(page) > 0;
     cm__page_report_free(page);
+    free(names);
     return code != EXIT_DONE || any ? code : EXIT_NOTHING_FITS;
 }

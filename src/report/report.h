@@ -638,24 +638,30 @@ typedef struct cm__page_report {
     const char            *model;
     const cm_rank_options *asked;
     const cm_job_options  *job_asked; /* NULL: single devices */
-    cm_ranking            *ranking;   /* owned, like the job and the details; NULL: a job */
+    const cm_network      *networks;  /* of several networks; `model` has all their names */
+    int32_t                n_networks;
+    cm_ranking            *ranking;   /* owned, like the others and the details; NULL: a job or several networks */
+    cm_mix                *mix;       /* several networks on single devices */
     cm_job                *job;
-    cm__detail            *details[CM__PAGE_DETAILS];
+    cm__detail            *details[CM__PAGE_DETAILS]; /* of the best devices; of each network on the best one */
     int32_t                n_details, n_profiles;
     struct {
         const char *id, *path;
     } profiles[CM__PAGE_PROFILES]; /* devices that were given as profile files */
 } cm__page_report;
 
-/* `job`: rank numbers of devices, plans and places for a whole job; NULL: rank single devices as `asked`. */
+/* `job`: rank numbers of devices, plans and places for a whole job; NULL: rank single devices as `asked`.
+   `networks`: several of them, which live as long as the report; n_networks 0: `model` alone. */
 cm_status cm__page_report_new(const char *model, const cm_rank_options *asked, const cm_job_options *job,
-                              cm__page_report **report, cm_diag *diag);
-/* The ranking of either kind. */
+                              const cm_network *networks, int32_t n_networks, cm__page_report **report, cm_diag *diag);
+/* The ranking of any kind. */
 int32_t              cm__page_entries(const cm__page_report *report);
 int32_t              cm__page_placed(const cm__page_report *report);
 const cm_rank_entry *cm__page_entry(const cm__page_report *report, int32_t index);
 const cm_job_entry  *cm__page_job_entry(const cm__page_report *report, int32_t index); /* NULL: single devices */
-const cm_graph      *cm__page_graph(const cm__page_report *report);
+const cm_rank_entry *cm__page_part(const cm__page_report *report, int32_t index, int32_t network); /* of several */
+int32_t              cm__page_graphs(const cm__page_report *report);
+const cm_graph      *cm__page_graph(const cm__page_report *report, int32_t index);
 void      cm__page_report_free(cm__page_report *report);
 cm_status cm__page_report_print(const cm__page_report *report, FILE *out, cm_diag *diag); /* HTML */
 

@@ -197,7 +197,7 @@ static json_t *checked_network(api_call *a, json_t *given)
 static bool add_networks(api_call *a)
 {
     const char *text = a->query->value(a->query->request, "networks");
-    if (!text || !*text || strcmp(a->query->path, "/api/rank") != 0) return false;
+    if (!text || !*text) return false;
     if (strlen(text) > JOB_MOST) cm__fail(a->ctx, CM_ERR_LIMIT, "networks: more than %d characters", JOB_MOST);
     json_t *given = json_loads(text, 0, NULL), *job = json_object(), *list = json_array();
     cm__defer(a->ctx, release, given);
@@ -284,19 +284,19 @@ static void answer_call(api_call *a, cm__reply *reply)
 static const struct {
     const char        *path, *command;
     const char *const *options;
-    bool               model;
+    bool               model, networks; /* networks: may be given instead */
     const char        *flags[2]; /* additional options; NULL: none */
     const char        *type;     /* of the answer */
 } routes[] = {
-    {"/api/models", "models", no_options, false, {"--json"}, JSON},
-    {"/api/devices", "devices", no_options, false, {"--json"}, JSON},
-    {"/api/version", "version", no_options, false, {"--json"}, JSON},
-    {"/api/rank", "rank", ranking_options, true, {"--json"}, JSON},
-    {"/api/job", "job", no_options, false, {NULL}, JSON},
-    {"/api/device", "explain", device_options, true, {"--json", "--full"}, JSON},
-    {"/api/graph", "graph", no_options, true, {"--json"}, JSON},
-    {"/api/script", "rank", script_options, true, {"--job-script=-"}, "text/plain; charset=utf-8"},
-    {"/api/report", "report", ranking_options, true, {"-o=-"}, "text/html; charset=utf-8"},
+    {"/api/models", "models", no_options, false, false, {"--json"}, JSON},
+    {"/api/devices", "devices", no_options, false, false, {"--json"}, JSON},
+    {"/api/version", "version", no_options, false, false, {"--json"}, JSON},
+    {"/api/rank", "rank", ranking_options, true, true, {"--json"}, JSON},
+    {"/api/job", "job", no_options, false, false, {NULL}, JSON},
+    {"/api/device", "explain", device_options, true, false, {"--json", "--full"}, JSON},
+    {"/api/graph", "graph", no_options, true, false, {"--json"}, JSON},
+    {"/api/script", "rank", script_options, true, true, {"--job-script=-"}, "text/plain; charset=utf-8"},
+    {"/api/report", "report", ranking_options, true, true, {"-o=-"}, "text/html; charset=utf-8"},
 };
 
 /* "/" is index.html; the other files of the page are at their names. The list of embedded files is all there is. */
@@ -314,7 +314,7 @@ static bool make_command(api_call *a)
         if (strcmp(a->query->path, routes[i].path) != 0) continue;
         add_word(a, routes[i].command);
         if (strcmp(routes[i].command, "job") == 0) add_job_text(a);
-        if (routes[i].model && !add_networks(a)) add_model(a);
+        if (routes[i].model && !(routes[i].networks && add_networks(a))) add_model(a);
         for (int k = 0; k < 2 && routes[i].flags[k]; k++) add_word(a, routes[i].flags[k]);
         a->type = routes[i].type;
         for (int k = 0; routes[i].options[k]; k++) add_option(a, routes[i].options[k]);

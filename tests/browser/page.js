@@ -400,6 +400,11 @@ const uses = {
     const json = JSON.parse(execFileSync(process.env.CENTIMANI_PROGRAM || process.argv[2], ['rank', '--job', file, '--json'], { maxBuffer: 1 << 28 }));
     equal(json.model, 'resnet50*3 bert-large*2 unet', 'the networks that the program reads');
     yes(sentence.includes(json.ranking[0].name), `${sentence} is not ${json.ranking[0].name}`);
+    for (const [what, has] of [['script', '# bert-large*2\n'], ['report', 'One step of bert-large on ']]) {
+      const download = page.waitForEvent('download');
+      await page.click('#get-' + what);
+      yes(fs.readFileSync(await (await download).path(), 'utf8').includes(has), `the ${what} has no ${has}`);
+    }
     await page.goto(url);
     await settled(page);
     await after(page, () => page.setInputFiles('#file', file));

@@ -83,6 +83,23 @@ module.exports = async (browser, program, work, shots) => {
     equal(view.problems.join('; '), '', 'console errors');
     await view.context().close();
   });
+  await test('report of several networks: totals, and the details of each on the best device', async () => {
+    const several = path.join(work, 'several.html');
+    execFileSync(program, 'report resnet50 bert-large*2 --samples 1M --devices nvidia-h200,nvidia-l4 -o'.split(' ').concat(several));
+    for (const [name, options] of windows.filter(([n]) => n === 'desktop' || n === 'phone, dark')) {
+      const view = await open(browser, 'file://' + several, options);
+      const [names, sums] = await view.evaluate(() => {
+        const data = JSON.parse(document.getElementById('data').textContent);
+        return [Chart.getChart('c-memory').data.labels.join(), data.rank.ranking.map(e => e.networks.reduce((sum, n) => sum + n.time_s, 0) / e.time_s)];
+      });
+      equal(names, 'resnet50,bert-large', 'networks');
+      yes(sums.length === 2 && sums.every(s => Math.abs(s - 1) < 1e-6), sums.join());
+      yes(await view.isVisible('h2 >> text=One step of bert-large on NVIDIA H200'), 'no details of the second network');
+      await checkView(view, name);
+      equal(view.problems.join('; '), '', 'console errors');
+      await view.context().close();
+    }
+  });
   await test('report: the timeline of a step ends with the step', async () => {
     const ratios = await page.evaluate(() =>
       JSON.parse(document.getElementById('data').textContent).details.map(d => d.timeline.end_s / d.step_time_s),

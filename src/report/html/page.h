@@ -9,6 +9,7 @@
 /* page_tables.c: short numbers, device ids, and the numbers of each figure as a table. */
 const char *cm__page_number(cm__ctx *ctx, double value);
 const char *cm__page_device(const cm__detail *detail);
+const char *cm__page_detail_name(cm__ctx *ctx, const cm__page_report *page, int32_t detail);
 void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *page);
 void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *page, bool only_pareto);
 void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *page);

@@ -97,7 +97,7 @@ static const struct {
 static bool has_prices(const cm__page_report *p)
 {
     for (int32_t i = 0; i < cm__page_placed(p); i++)
-        if (!isnan(cm__page_entry(p, i)->samples_per_usd)) return true;
+        if (!isnan(p->n_networks ? cm__page_entry(p, i)->usd : cm__page_entry(p, i)->samples_per_usd)) return true;
     return false;
 }
 
@@ -107,15 +107,17 @@ static bool has_section(const cm__page_report *p, size_t i)
     if (sections[i].of_details && !p->n_details) return false;
     if (sections[i].table == cm__page_counts) return p->job != NULL;
     if (sections[i].table == prices) return has_prices(p);
-    return !p->job || (sections[i].table != cm__page_batch && sections[i].table != cm__page_scaling);
+    return !(p->job || p->mix) || (sections[i].table != cm__page_batch && sections[i].table != cm__page_scaling);
 }
 
 static const char *device_section(cm__ctx *ctx, int32_t index) { return cm__format(ctx, "device-%d", index); }
 
-static const char *device_title(cm__ctx *ctx, const cm__detail *d)
+static const char *device_title(cm__ctx *ctx, const cm__page_report *p, int32_t index)
 {
+    const cm__detail *d = p->details[index];
     int32_t devices = cm_prediction_get_info(d->explain->sides[0]->prediction)->plan.devices;
-    return cm__format(ctx, "One step on %s%s", devices > 1 ? cm__format(ctx, "%d x ", devices) : "",
+    const char *of = p->n_networks ? cm__format(ctx, " of %s", cm__page_detail_name(ctx, p, index)) : "";
+    return cm__format(ctx, "One step%s on %s%s", of, devices > 1 ? cm__format(ctx, "%d x ", devices) : "",
                       cm_device_get_info(d->explain->sides[0]->device)->name);
 }
 
@@ -127,7 +129,7 @@ static void contents(cm__ctx *ctx, FILE *out, const cm__page_report *p)
             fprintf(out, "<li><a href=\"#h-%s\">%s</a></li>\n", sections[i].id, sections[i].title);
     for (int32_t i = 0; i < p->n_details; i++) {
         fprintf(out, "<li><a href=\"#h-%s\">", device_section(ctx, i));
-        cm__html_text(ctx, out, device_title(ctx, p->details[i]));
+        cm__html_text(ctx, out, device_title(ctx, p, i));
         fputs("</a></li>\n", out);
     }
     fputs("</ol></nav>\n", out);
@@ -141,10 +143,11 @@ static void subsection(cm__ctx *ctx, FILE *out, const char *id, const char *titl
     canvas(ctx, out, id, cm__format(ctx, "%s. %s", title, words));
 }
 
-static void device_figures(cm__ctx *ctx, FILE *out, const cm__detail *d, int32_t index)
+static void device_figures(cm__ctx *ctx, FILE *out, const cm__page_report *p, int32_t index)
 {
+    const cm__detail         *d = p->details[index];
     const cm_prediction_info *i = cm_prediction_get_info(d->explain->sides[0]->prediction);
-    section(ctx, out, device_section(ctx, index), device_title(ctx, d),
+    section(ctx, out, device_section(ctx, index), device_title(ctx, p, index),
             cm__format(ctx, "%.4g ms for %lld samples (90 %% interval %.4g to %.4g ms). Limited by %s.",
                        1e3 * i->step_time_s, (long long)i->batch, 1e3 * i->interval_s[0], 1e3 * i->interval_s[1],
                        d->explain->bottleneck));
@@ -199,28 +202,30 @@ static void head(cm__ctx *ctx, FILE *out, const cm__page_report *p)
           "<h1>Where to train ", out);
     cm__html_text(ctx, out, p->model);
     const cm_ranking_info *i = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
-    double      seq = i ? i->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
+    double      seq = p->n_networks ? 0 : i ? i->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
     const char *who = "each device at its best batch size";
     if (p->job && p->job_asked->max_devices > 1)
         who = cm__format(ctx, "the best parallel plan on up to %d devices", p->job_asked->max_devices);
     else if (p->job) who = "one device";
     fprintf(out, "</h1><p class=\"soft\">By %s, %s%s. Prices: %s. Predicted by centimani %s; every number has a 90 %% "
                  "interval and sources.</p>\n",
-                 cm_objective_name(i ? i->objective : cm_job_get_info(p->job)->objective),
+                 cm_objective_name(i ? i->objective : p->mix ? cm_mix_objective(p->mix) : cm_job_get_info(p->job)->objective),
             who, seq > 0 ? cm__format(ctx, ", sequence length %.0f", seq) : "", cm_basis_name(p->asked->price_basis),
             CM_VERSION);
-    warnings(ctx, out, cm__page_graph(p));
+    for (int32_t k = 0; k < cm__page_graphs(p); k++) warnings(ctx, out, cm__page_graph(p, k));
 }
 
 static const char *unit_of(const cm__page_report *p)
 {
-    return p->job ? cm__job_unit(p->job) : cm_ranking_unit(p->ranking);
+    return p->job ? cm__job_unit(p->job) : p->mix ? cm__mix_unit(p->mix) : cm_ranking_unit(p->ranking);
 }
 
 /* "in 11 h for 13.76 USD" if there is a job, otherwise the value that the ranking is by. */
 static const char *achieved(cm__ctx *ctx, const cm__page_report *p, const cm_rank_entry *e)
 {
-    const char *job = p->job ? cm_job_get_info(p->job)->text : cm_ranking_get_info(p->ranking)->job;
+    const char *job = p->job   ? cm_job_get_info(p->job)->text
+                      : p->mix ? cm__format(ctx, "%d networks", p->n_networks)
+                               : cm_ranking_get_info(p->ranking)->job;
     if (!job || isnan(e->hours)) return cm__format(ctx, " at %s %s", cm__page_number(ctx, e->value), unit_of(p));
     return cm__format(ctx, " in %s h%s (%s)", cm__page_number(ctx, e->hours),
                       isnan(e->usd) ? "" : cm__format(ctx, " for %s USD", cm__page_number(ctx, e->usd)), job);
@@ -265,11 +270,16 @@ static json_t *data_of(cm__ctx *ctx, const cm__page_report *p)
     cm__rank_report rank = {.model = p->model, .asked = p->asked, .ranking = p->ranking};
     cm__job_report  job = {.asked = p->job_asked, .job = p->job};
     json_t         *ranking = cm__json_set(ctx, data, "rank", json_object());
+    cm__mix_report  mix = {.models = p->model, .asked = p->asked, .mix = p->mix};
     if (p->job) cm__job_json_fill(ctx, ranking, &job);
+    else if (p->mix) cm__mix_json_fill(ctx, ranking, &mix);
     else cm__rank_json_fill(ctx, ranking, &rank);
     json_t *details = cm__json_set(ctx, data, "details", json_array());
-    for (int32_t i = 0; i < p->n_details; i++)
-        cm__detail_json_fill(ctx, cm__json_append(ctx, details, json_object()), p->details[i]);
+    for (int32_t i = 0; i < p->n_details; i++) {
+        json_t *detail = cm__json_append(ctx, details, json_object());
+        cm__detail_json_fill(ctx, detail, p->details[i]);
+        if (p->n_networks) cm__json_set(ctx, detail, "network", cm__json_text(ctx, p->networks[i].model));
+    }
     return data;
 }
 
@@ -285,7 +295,7 @@ static void figures(cm__ctx *ctx, FILE *out, const cm__page_report *p)
         end_numbers(out);
         end_section(out);
     }
-    for (int32_t i = 0; i < p->n_details; i++) device_figures(ctx, out, p->details[i], i);
+    for (int32_t i = 0; i < p->n_details; i++) device_figures(ctx, out, p, i);
 }
 
 cm_status cm__page_report_print(const cm__page_report *p, FILE *out, cm_diag *diag)

@@ -27,6 +27,17 @@ static const char *device_id(const cm__detail *d) { return cm_device_get_info(d-
 const char *cm__page_number(cm__ctx *ctx, double value) { return number(ctx, value); }
 const char *cm__page_device(const cm__detail *detail) { return device_id(detail); }
 
+/* Details are of devices, or of several networks on one. */
+const char *cm__page_detail_name(cm__ctx *ctx, const cm__page_report *p, int32_t i)
+{
+    return p->n_networks ? cm__printable(ctx, p->networks[i].model) : device_id(p->details[i]);
+}
+
+static cm__column detail_column(const cm__page_report *p)
+{
+    return (cm__column){p->n_networks ? "network" : "device", NULL, false};
+}
+
 /* ---- the ranking ------------------------------------------------------------------------------------------------ */
 
 #define RANKING_COLUMNS 20
@@ -115,8 +126,56 @@ static void ranking_cells(cm__ctx *ctx, const cm_rank_entry *e, const cm_job_ent
     memcpy(cells, all, sizeof all);
 }
 
+/* ---- several networks -------------------------------------------------------------------------------------------- */
+
+#define TOTALS 9
+
+/* Totals, and the hours of each network. */
+static void totals(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only_pareto)
+{
+    const cm__column first[TOTALS] = {{"device", NULL, false}, {"rank", "", false}, {"provider", NULL, false},
+                                      {"price", "USD/h", false}, {"total", "h", false}, {"90 % interval", "h", false},
+                                      {"cost", "USD", false}, {"energy", "kWh", false}, {"memory", "", false}};
+    int32_t      count = TOTALS + p->n_networks + !only_pareto;
+    cm__column  *columns = cm__alloc_array(ctx, (size_t)count, sizeof *columns);
+    const char **cells = cm__alloc_array(ctx, (size_t)count, sizeof *cells);
+    memcpy(columns, first, sizeof first);
+    for (int32_t i = 0; i < p->n_networks; i++)
+        columns[TOTALS + i] = (cm__column){cm__network_name(ctx, &p->networks[i]), "h", false};
+    if (!only_pareto) columns[count - 1] = (cm__column){"", NULL, true};
+    cm__html_table_begin(ctx, out, only_pareto ? "No candidate is both faster and cheaper than these" : "All candidates, best first",
+                         columns, count);
+    for (int32_t k = 0; k < (only_pareto ? cm__page_placed(p) : cm__page_entries(p)); k++) {
+        const cm_rank_entry *e = cm__page_entry(p, k);
+        const cm_job_entry  *job = cm__page_job_entry(p, k);
+        const char          *id = cm_device_get_info(e->device)->id;
+        const double        *ends = e->prediction.interval_s;
+        if (only_pareto && !e->pareto) continue;
+        const char *all[TOTALS] = {
+            job && job->n > 1 ? cm__format(ctx, "%s x%d", id, job->n) : id,
+            k < cm__page_placed(p) ? cm__format(ctx, "%d", k + 1) : "-", provider_of(ctx, e, job),
+            number(ctx, e->price_hour), e->fits ? number(ctx, e->hours) : "-",
+            e->fits ? cm__format(ctx, "%s to %s", number(ctx, ends[0] / 3600), number(ctx, ends[1] / 3600)) : "-",
+            e->fits ? number(ctx, e->usd) : "-", e->fits ? number(ctx, e->kwh) : "-", bytes(ctx, e->peak_bytes)};
+        memcpy(cells, all, sizeof all);
+        for (int32_t i = 0; i < p->n_networks; i++) {
+            const cm_rank_entry *part = cm__page_part(p, k, i);
+            cells[TOTALS + i] = part->fits ? number(ctx, p->networks[i].weight * part->hours) : "-";
+        }
+        if (!only_pareto) cells[count - 1] = remark(ctx, e);
+        cm__html_row(ctx, out, columns, count, cells);
+    }
+    cm__html_table_end(out);
+}
+
+/* ---- one network ------------------------------------------------------------------------------------------------- */
+
 void cm__page_ranking(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
+    if (p->n_networks) {
+        totals(ctx, out, p, false);
+        return;
+    }
     const cm_ranking_info *info = p->ranking ? cm_ranking_get_info(p->ranking) : NULL;
     double     seq = info ? info->tokens_per_sample : cm_job_get_info(p->job)->tokens_per_sample;
     const bool there[] = {[ALWAYS] = true, [WITH_BASELINE] = info && info->baseline, [WITH_JOB] = p->job || info->job,
@@ -145,6 +204,10 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
                                          {"basis", NULL, false}, {"provider", NULL, false},
                                          {"date", NULL, false}, {"samples", "per USD", false},
                                          {"million samples", "h", false}, {"million samples", "USD", false}};
+    if (p->n_networks) {
+        if (only_pareto) totals(ctx, out, p, true);
+        return;
+    }
     cm__html_table_begin(ctx, out, only_pareto ? "No candidate is both faster and cheaper than these" : "Prices",
                          columns, COUNT(columns));
     for (int32_t i = 0; i < cm__page_placed(p); i++) {
@@ -168,12 +231,12 @@ void cm__page_price(cm__ctx *ctx, FILE *out, const cm__page_report *p, bool only
 
 void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    cm__column columns[2 + CM_CATEGORIES] = {{"device", NULL, false}, {"total", "at the peak", false}};
+    cm__column columns[2 + CM_CATEGORIES] = {detail_column(p), {"total", "at the peak", false}};
     for (int c = 0; c < CM_CATEGORIES; c++)
         columns[2 + c] = (cm__column){cm__category_words((cm_category)c), "", false};
     cm__html_table_begin(ctx, out, "Memory by category", columns, COUNT(columns));
     for (int32_t i = 0; i < p->n_details; i++) {
-        const char *cells[2 + CM_CATEGORIES] = {device_id(p->details[i]), bytes(ctx, p->details[i]->use.peak_bytes)};
+        const char *cells[2 + CM_CATEGORIES] = {cm__page_detail_name(ctx, p, i), bytes(ctx, p->details[i]->use.peak_bytes)};
         for (int c = 0; c < CM_CATEGORIES; c++) cells[2 + c] = bytes(ctx, p->details[i]->use.categories[c]);
         cm__html_row(ctx, out, columns, COUNT(columns), cells);
     }
@@ -182,14 +245,14 @@ void cm__page_memory(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 
 void cm__page_levels(cm__ctx *ctx, FILE *out, const cm__page_report *p)
 {
-    static const cm__column levels[] = {{"device", NULL, false}, {"memory", NULL, false}, {"used", "", false},
+    const cm__column levels[] = {detail_column(p), {"memory", NULL, false}, {"used", "", false},
                                         {"capacity", "", false}};
     cm__html_table_begin(ctx, out, "Memory by level", levels, COUNT(levels));
     for (int32_t i = 0; i < p->n_details; i++)
         for (int32_t l = 0; l < p->details[i]->use.n_levels; l++) {
             const cm_level_use *use = &p->details[i]->use.levels[l];
             const cm_device    *device = p->details[i]->explain->sides[0]->device;
-            const char *cells[] = {device_id(p->details[i]), cm_device_memory(device, use->memory)->name,
+            const char *cells[] = {cm__page_detail_name(ctx, p, i), cm_device_memory(device, use->memory)->name,
                                    bytes(ctx, use->used_bytes), bytes(ctx, use->capacity_bytes)};
             cm__html_row(ctx, out, levels, COUNT(levels), cells);
         }
@@ -262,7 +325,7 @@ void cm__page_counts(cm__ctx *ctx, FILE *out, const cm__page_report *p)
                        number(ctx, e->interval_s[1] / 3600)),
             number(ctx, e->cost_usd),
             number(ctx, 100 * least->time_s * least->n / (e->time_s * e->n)),
-            plan_words(ctx, &e->at.prediction.plan)};
+            p->n_networks ? "each network has its own" : plan_words(ctx, &e->at.prediction.plan)};
         cm__html_row(ctx, out, columns, COUNT(columns), cells);
     }
     cm__html_table_end(out);

@@ -59,6 +59,8 @@ void cm__json_roofs(cm__ctx *ctx, json_t *object, const struct cm__roof *roof);
 void cm__json_level(cm__ctx *ctx, json_t *object, const struct cm__roof *roof, const struct cm__explain_side *side);
 /* Add the fields of one device of a ranking of several networks. place 0: it is not ranked. */
 void cm__mix_json_total(cm__ctx *ctx, json_t *object, const cm_rank_entry *total, int32_t place);
+struct cm__mix_report;
+void cm__mix_json_fill(cm__ctx *ctx, json_t *object, const struct cm__mix_report *report);
 /* Add the fields of one device of a ranking. place 0: it is not ranked; seq: tokens of the longest sample, 0: none;
    tokens: of the mean one. */
 void cm__rank_json_entry(cm__ctx *ctx, json_t *object, const cm_rank_entry *entry, int32_t place, int64_t seq,

@@ -87,10 +87,9 @@ static void asked_network(cm__ctx *ctx, json_t *o, const cm_mix *mix, int32_t i)
     cm__json_warnings(ctx, o, cm_ranking_graph(cm_mix_ranking(mix, i), 0));
 }
 
-void cm__mix_json(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
+void cm__mix_json_fill(cm__ctx *ctx, json_t *answer, const cm__mix_report *r)
 {
     const cm_rank_options *a = r->asked;
-    json_t                *answer = cm__json_answer(ctx, "rank");
     cm__json_set(ctx, answer, "model", cm__json_text(ctx, r->models));
     json_t *models = cm__json_set(ctx, answer, "models", json_array());
     for (int32_t i = 0; i < cm_mix_networks(r->mix); i++)
@@ -112,5 +111,11 @@ void cm__mix_json(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
         entry(ctx, cm__json_append(ctx, list, json_object()), r->mix, cm_mix_get_entry(r->mix, k),
               k < cm_mix_placed(r->mix) ? k + 1 : 0);
     if (r->gates) cm__json_gates(ctx, answer, r->gates);
+}
+
+void cm__mix_json(cm__ctx *ctx, const cm__mix_report *r, FILE *out)
+{
+    json_t *answer = cm__json_answer(ctx, "rank");
+    cm__mix_json_fill(ctx, answer, r);
     cm__json_print(ctx, answer, out);
 }

@@ -3,8 +3,10 @@
  * job_script.c - write a batch script from an entry of a job: nodes, wall time, ranks and the launcher's line.
  *
  * Launchers: torchrun (one agent per node), deepspeed, and Megatron-LM (torchrun with its plan options). The script
- * names what the user has to fill in (train.py, the account) in variables at its beginning.
+ * names what the user has to fill in (train.py, the account) in variables at its beginning. Several networks run one
+ * after the other in one batch job, each with its own plan and as often as its weight says.
  */
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 #include "report/render.h"
@@ -24,7 +26,7 @@ bool cm__is_launcher(const char *name)
 static const char *wall_text(cm__ctx *ctx, const cm_job_entry *e)
 {
     double wall_s = MARGIN * e->interval_s[1];
-    if (!isnan(e->queue_wall_s)) wall_s = fmin(wall_s, e->queue_wall_s);
+    if (e->queue && !isnan(e->queue_wall_s)) wall_s = fmin(wall_s, e->queue_wall_s);
     long minutes = 5 * (long)ceil(wall_s / 300);
     return cm__format(ctx, "%02ld:%02ld:00", minutes / 60, minutes % 60);
 }
@@ -127,11 +129,15 @@ static void print_launch(const cm_job_entry *e, int32_t per_node, const char *la
     fputs(" \"$@\"\n", out);
 }
 
-static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, FILE *out)
+static void print_title(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, FILE *out)
 {
-    const cm_plan *p = &e->at.prediction.plan, its = software_plan(e);
     fprintf(out, "# %s on %d x %s, written by centimani %s\n", cm__printable(ctx, cm_job_get_info(r->job)->model), e->n,
             cm_device_get_info(e->at.device)->name, CM_VERSION);
+}
+
+static void print_plan(cm__ctx *ctx, const cm_job_entry *e, FILE *out)
+{
+    const cm_plan *p = &e->at.prediction.plan, its = software_plan(e);
     fprintf(out, "# plan: tp %d, cp %d, pp %d, ep %d, dp %d, ZeRO %d, micro-batch %lld, %d micro-batches, "
                  "recomputation %s\n",
             p->tp, p->cp, p->pp, p->ep, p->dp, p->zero, (long long)p->micro_batch, p->accumulate,
@@ -142,9 +148,53 @@ static void print_head(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry
                 (long long)its.micro_batch, its.accumulate);
     fprintf(out, "# predicted: %.4g s per update, %.3g h in all (90 %% interval %.3g to %.3g h)\n",
             e->at.prediction.step_time_s, e->at.hours, e->interval_s[0] / 3600, e->interval_s[1] / 3600);
+}
+
+static const char *program_of(const cm__script_options *o)
+{
+    return strcmp(o->launcher, "megatron") == 0 ? "pretrain_gpt.py" : "train.py";
+}
+
+static void print_one(cm__ctx *ctx, const cm_job_entry *e, int32_t per_node, const cm__script_options *o, bool pbs, FILE *out)
+{
+    print_plan(ctx, e, out);
     if (e->jobs > 1)
         fprintf(out, "# the wall time of the queue makes %d jobs in a row necessary: write and read checkpoints\n",
                 e->jobs);
+    fprintf(out, "script=%s\nnodes=%d\njob=\"${%s:-0}\"\n", program_of(o), e->nodes, pbs ? "PBS_JOBID" : "SLURM_JOB_ID");
+    print_launch(e, per_node, o->launcher, pbs, out);
+}
+
+/* "bert-large": the name of a model or of its file, as a part of a file's name. */
+static const char *file_name(cm__ctx *ctx, const char *model)
+{
+    const char *slash = strrchr(model, '/');
+    char       *name = cm__text_copy_n(ctx, slash ? slash + 1 : model, strcspn(slash ? slash + 1 : model, ":"));
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_') *c = '-';
+    return name;
+}
+
+static void print_several(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, int32_t per_node,
+                          const cm__script_options *o, bool pbs, FILE *out)
+{
+    int32_t index = 0;
+    while (cm_job_get_entry(r->job, index) != e) index++;
+    fprintf(out, "# predicted: %.3g h for all of them (90 %% interval %.3g to %.3g h)\n", e->at.hours,
+            e->interval_s[0] / 3600, e->interval_s[1] / 3600);
+    if (e->queue && MARGIN * e->interval_s[1] > e->queue_wall_s)
+        fputs("# longer than the queue allows: submit the networks one by one, or write and read checkpoints\n", out);
+    fprintf(out, "nodes=%d\njob=\"${%s:-0}\"\n", e->nodes, pbs ? "PBS_JOBID" : "SLURM_JOB_ID");
+    for (int32_t i = 0; i < cm_job_networks(r->job); i++) {
+        const cm_network   *n = cm_job_network(r->job, i);
+        const cm_job_entry *part = cm_job_part(r->job, index, i);
+        fprintf(out, "\n# %s\n", cm__printable(ctx, cm__network_name(ctx, n)));
+        print_plan(ctx, part, out);
+        fprintf(out, "script=%s/%s\n", file_name(ctx, n->model), program_of(o));
+        if (n->weight > 1) fprintf(out, "for run in $(seq %.0f); do\n", ceil(n->weight));
+        print_launch(part, per_node, o->launcher, pbs, out);
+        if (n->weight > 1) fputs("done\n", out);
+    }
 }
 
 void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e, const cm__script_options *o,
@@ -155,9 +205,7 @@ void cm__job_script(cm__ctx *ctx, const cm__job_report *r, const cm_job_entry *e
     fputs("#!/bin/bash\n", out);
     if (pbs) print_pbs(ctx, e, out);
     else print_slurm(ctx, e, per_node, out);
-    print_head(ctx, r, e, out);
-    fprintf(out, "script=%s\nnodes=%d\njob=\"${%s:-0}\"\n",
-            strcmp(o->launcher, "megatron") == 0 ? "pretrain_gpt.py" : "train.py", e->nodes,
-            pbs ? "PBS_JOBID" : "SLURM_JOB_ID");
-    print_launch(e, per_node, o->launcher, pbs, out);
+    print_title(ctx, r, e, out);
+    if (cm_job_networks(r->job)) print_several(ctx, r, e, per_node, o, pbs, out);
+    else print_one(ctx, e, per_node, o, pbs, out);
 }
