@@ -99,9 +99,15 @@ static void names_are_found_however_they_are_written(void **state)
     assert_null(cm_model_find(NULL));
 }
 
-/* Parameters that huggingface.co shows for a repository, without those that the models leave out: tables of sines that are
-   not trained, numbers of 8-bit weights and the embedding that DeepSeek-V3's second head repeats, one number per head in
-   gpt-oss, and the positions of images of 518 pixels and the mask token in DINOv2. */
+/* Parameters that huggingface.co shows for a repository (`safetensors.total`), without those that the models leave out:
+   tables of sines that are not trained (Llama 2, Whisper), pooler and next-sentence head (BERT), output embeddings that
+   repeat the input's (Qwen3 0.6B and 1.7B), numbers of 8-bit weights and the second head's copies of both embeddings
+   (DeepSeek-V3), one number per head (gpt-oss), positions of images of 518 pixels and the mask token (DINOv2).
+   Each number was compared with public text: 58 with `params` of the presets of keras-team/keras-hub (71453d08); CLIP's with
+   mteb; ViT's with torchvision; Stable Diffusion's with diffusers' documentation of num_parameters(); DiT's, DINOv2's,
+   DistilBERT's and the others' with copies of the hub's totals: BERT 110,106,428 and 336,226,108, Llama 2 13B
+   13,015,866,880 and 70B 68,976,653,312, Qwen3 751,632,384 and 2,031,739,904, DeepSeek-V3 684,531,386,000 (of which
+   41,555,600 in F32). */
 static const struct {
     const char *repository;
     int64_t     parameters;
