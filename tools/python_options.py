@@ -56,7 +56,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
-from .library import Model, one, per_device, ranking, rates
+from .library import Given, Model, one, per_device, ranking, rates
 from .results import Batch, Explanation, Fit, Graph, LookupRate, Memory, Plans, Prediction, Ranked, Scale, Table, Timeline
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def field(row):
 
 
 def dataclass(name, purpose, options):
-    lines = ["@dataclass(frozen=True)", f"class {name}:", f'    """{purpose} What is not given is the program\'s default.', ""]
+    lines = ["@dataclass(frozen=True, repr=False)", f"class {name}(Given):", f'    """{purpose} What is not given is the program\'s default.', ""]
     lines += [wrapped(f"    {keyword(row[0])}: ", row[3]) for row in options] + ['    """']
     return "\n".join(lines + [wrapped("    ", field(row)) for row in options]) + "\n"
 

@@ -23,6 +23,12 @@ __version__ = "0.2.0"
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'centimani' has no attribute '{name}'")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
+    try:
+        value = getattr(importlib.import_module(_WHERE[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        from .errors import CaptureError
+        raise CaptureError(f"{name}() needs PyTorch, which is not installed for this Python: pip install torch") from None
     globals()[name] = value
     return value

@@ -22,6 +22,14 @@ T = TypeVar("T")
 Model = Union[str, "os.PathLike[str]", Any]  # a name, a file, a description, a Trace or a watch
 
 
+class Given:
+    """A group of arguments, which prints as those that were given."""
+
+    def __repr__(self) -> str:
+        given = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]  # of a dataclass
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
+
+
 # ---- the library -------------------------------------------------------------------------------------------------
 
 

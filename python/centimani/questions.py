@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Mapping, Optional, Sequence, TypedDict, Union
 
-from .library import Model, one, per_device, ranking, rates
+from .library import Given, Model, one, per_device, ranking, rates
 from .results import Batch, Explanation, Fit, Graph, LookupRate, Memory, Plans, Prediction, Ranked, Scale, Table, Timeline
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ Schedule = Literal["1f1b", "gpipe"]
 Scheduler = Literal["pbs", "slurm"]
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Given):
     """How a step is divided over several devices. What is not given is the program's default.
 
     n: number of devices; data parallel unless tp, pp or cp is given
@@ -98,8 +98,8 @@ class Plan:
     sync_batchnorm: Optional[int] = None
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Given):
     """How a step runs: its software, its memory, adapters and data loading. What is not given is the program's default.
 
     loss: auto (default: from the output's shape), cross-entropy, mse, bce or none

@@ -37,6 +37,10 @@ class Arguments(unittest.TestCase):
         plan = centimani.Plan(n=8, zero=1, global_batch=64)
         self.assertEqual(centimani.predict("gpt2", H200, plan=plan, zero=2)[0]["plan"]["zero"], 2)
 
+    def test_groups_print_what_was_given(self):
+        self.assertEqual(repr(centimani.Plan(n=8, zero=0)), "Plan(n=8, zero=0)")
+        self.assertEqual(repr(centimani.Tuning(lora={"r": 16})), "Tuning(lora={'r': 16})")
+
     def test_every_word_of_a_type_is_one_of_the_program(self):
         """The words are read from help texts; the program says which ones it knows."""
         places = {"precision": ("graph", {}), "optimizer": ("graph", {}), "mode": ("graph", {}), "loss_kernel": ("graph", {}),

@@ -14,12 +14,19 @@ import sys
 import tempfile
 
 ANSWERS = """
-import centimani, inspect
+import centimani, importlib.util, inspect
 ranking = centimani.rank("resnet50", objective="price", devices=["nvidia-h200", "nvidia-l4"], batch=32)
 assert len(ranking) == 2 and ranking[0].samples_per_usd >= ranking[1].samples_per_usd, ranking
 assert ranking._repr_html_().count("<tr>") == 3
 assert all(row.device_time_s > 0 for row in centimani.rank("resnet50", devices=["nvidia-h200", "nvidia-h100"]))
 assert centimani.fits("gpt2", "nvidia-h200", batch=1)
+for name in () if importlib.util.find_spec("torch") else ("capture", "watch"):
+    try:
+        getattr(centimani, name)
+    except centimani.CaptureError as error:
+        assert "pip install torch" in str(error), error
+    else:
+        raise SystemExit(f"{name} without PyTorch")
 try:
     assert centimani.fits("gpt2-xl", "nvidia-l4", batch=64)
 except AssertionError:
