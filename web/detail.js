@@ -145,7 +145,7 @@ const Detail = (() => {
             'On more devices',
             (d.plan?.devices > 1 ? 'The same global batch on more devices.' : 'Data parallel, the same batch per device.') +
               ' Dashed: linear scaling.' +
-              (d.scaling_ends ? ` The curve ends: ${d.scaling_ends}.` : ''),
+              (d.scaling_ends ? ` The curve ends: ${d.scaling_ends.replace(/: give --.*/, '')}.` : ''),
           ),
         !e.plan && d.curve.length > 1 && figure('batches', 'Batch size', 'Speed and memory, up to the largest that fits.'),
         tables(d, scales && siblings.length < 2),

@@ -192,7 +192,7 @@ const StepFigures = (() => {
         minBarLength: 1,
       }))
       .filter(s => s.data.length);
-    fitHeight(id, t.lanes.length, 34, 2);
+    fitHeight(id, t.lanes.length, narrow ? 48 : 34, 2); // a narrow legend has two lines
     draw(id, {
       type: 'bar',
       data: { labels: t.lanes.map(l => l.name), datasets: sets },

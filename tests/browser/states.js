@@ -94,6 +94,7 @@ async function everyState(browser, url, shots) {
         if (shots && state === 'opened' && name === 'desktop')
           for (const [id, picture] of figures) await page.locator(`figure:has(#${id})`).screenshot({ path: path.join(shots, `figure-${picture}.png`) });
         await checkView(page, state);
+        equal((await page.innerText('body')).match(/--[a-z]\S*|centimani [a-z]+ /)?.[0], undefined, state + ': advice for a command line');
         equal(page.problems.join('; '), '', state + ': console errors');
       }
       await page.context().close();
