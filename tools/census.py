@@ -4,7 +4,7 @@
    census.py BUILD ROWS.json --check
 
 Finds the kernel calls whose measurement would reduce the expected error of predictions most. STEPS.tsv has one step
-per line: model, device, batch size, precision, layout, optimizer, mode, attention (see tools/step_calls.c). The expected
+per line: model, device, batch size, precision, layout, optimizer, mode, software (see tools/step_calls.c). The expected
 contribution of a call to the error of a step is its share of the time, times its relative error. The program sums this
 over all steps, joins calls with nearly the same sizes, and writes the largest as a file for
 `python -m centimani bench --cases`. It also prints the expected error by kind of call and of the mean step.

@@ -8,8 +8,8 @@ Fits the factors by which times transferred from the reference device are correc
 steps: from training steps of captured networks, in a table with columns model, layout, batch and step_ms, as timm
 publishes them. CAPTURES is a folder of files MODEL.cmt.json. One factor per kind of call (src/device/corrections.def)
 minimises the squared log error of the steps, with weights that fall for outliers and a prior of 1 on every factor. Each
-family of networks is also predicted by a fit without it. Attention is timed as separate products and softmax: PyTorch
-1.12, which timm's steps were measured with, has no fused attention.
+family of networks is also predicted by a fit without it. Steps are those of PyTorch 1.12, which timm's were measured with:
+models wrote attention as separate products and a softmax.
 
 --forward: forward steps of the same card under PyTorch 1.13, which has no fused attention either. Gradients of a product
 are products, by the same kernels. So the factor of products that these steps give is the prior of the fit, with their
@@ -99,7 +99,7 @@ class Steps:
         with tempfile.TemporaryDirectory() as folder:
             profile = uncorrected(device, folder)
             lines = "".join(f"{captures}/{r['model']}.cmt.json\t{profile}\t{r['batch']}\tamp-fp16\t{r['layout']}\tauto\t"
-                            f"{mode}\tmath\n" for r in rows)
+                            f"{mode}\ttorch=1.12\n" for r in rows)
             answer = subprocess.run([internal.built(build, "step_calls")], input=lines, capture_output=True, text=True)
         self.kinds, self.times, self.rest = [], [], []
         for line in answer.stdout.splitlines():

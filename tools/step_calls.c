@@ -3,7 +3,7 @@
  * step_calls.c - list the kernel calls of steps, with the time and error of each on a device.
  *
  * step_calls reads lines of tab-separated fields: model, device, batch size, precision, layout, optimizer (auto: the
- * usual one), mode (training or inference) and attention (auto, flash or math). For each line it prints
+ * usual one), mode (training or inference) and software (newest, or torch=1.12). For each line it prints
  *
  *     step	MODEL	DEVICE	BATCH	HOST_S	GAP_S
  *
@@ -18,7 +18,7 @@
 #include "model/step/step.h"
 #include "model/time/corrections.h"
 
-enum { MODEL, DEVICE, BATCH, PRECISION, LAYOUT, OPTIMIZER, MODE, ATTENTION, FIELDS };
+enum { MODEL, DEVICE, BATCH, PRECISION, LAYOUT, OPTIMIZER, MODE, SOFTWARE, FIELDS };
 
 static const char *const kinds[CM__CORRECTIONS + 1] = {
 #define CORRECTION(id, name) name,
@@ -40,7 +40,7 @@ static cm_status options_of(char *const f[FIELDS], cm_step_options *o, cm_diag *
     cm_status status = cm_precision_parse(f[PRECISION], &o->train.precision, diag);
     if (!status) status = cm_layout_parse(f[LAYOUT], &o->layout, diag);
     if (!status && strcmp(f[OPTIMIZER], "auto")) status = cm_optimizer_parse(f[OPTIMIZER], &o->train.optimizer, diag);
-    if (!status) status = cm_attention_parse(f[ATTENTION], &o->train.attention, diag);
+    if (!status && strcmp(f[SOFTWARE], "newest")) status = cm_software_parse(f[SOFTWARE], &o->train.software, diag);
     o->train.inference = strcmp(f[MODE], "inference") == 0;
     return status;
 }
@@ -77,12 +77,12 @@ static cm_status list(const cm_step *step, const cm_device *device, char *const 
     return CM_OK;
 }
 
-/* A list has one attention for all its networks; those without attention refuse the option. */
+/* A list has one release for all its networks; those without attention refuse it. */
 static cm_status step_of(char *const f[FIELDS], const cm_device *device, cm_step_options o, cm_step **step, cm_diag *diag)
 {
     cm_status status = cm_step_new(f[MODEL], device, &o, step, diag);
-    if (!status || o.train.attention == CM_ATTENTION_AUTO) return status;
-    o.train.attention = CM_ATTENTION_AUTO;
+    if (!status || !o.train.software.given) return status;
+    o.train.software = (cm_software){0};
     return cm_step_new(f[MODEL], device, &o, step, diag);
 }
 

@@ -24,6 +24,8 @@ enum {
 #define CM__EXTREME 2 /* likewise: the larger or the smaller number remains */
 
 static inline bool cm__is_float(cm_dtype d) { return d <= CM_FP8; }
+/* True: PyTorch's autocast chooses the type of each operator, between fp32 and 16 bits. */
+static inline bool cm__autocasts(cm_precision p) { return p == CM_PRECISION_AMP_BF16 || p == CM_PRECISION_AMP_FP16; }
 static inline bool cm__has_gradient(cm_dtype d) { return cm__is_float(d) || d == CM_COMPLEX64; }
 
 /* Elements of a tensor of fixed shape; -1: it depends on the batch size or is above CM__VALUE_MAX. */

@@ -70,11 +70,6 @@ static int32_t trained_output(const cm_graph *g)
     return g->outputs[0];
 }
 
-static bool autocasts(const cm_graph *g)
-{
-    return g->precision == CM_PRECISION_AMP_BF16 || g->precision == CM_PRECISION_AMP_FP16;
-}
-
 /* The shifted copy of the logits that the script makes in memory (--logits). *kept: the logits that it is made of. */
 static int32_t shifted_copy(cm_graph *g, int32_t y, int32_t *kept)
 {
@@ -101,7 +96,7 @@ static int32_t cross_entropy(cm_graph *g, int32_t y)
     bool    copied = g->asked.script.logits && g->asked.loss_kernel != CM_LOSS_KERNEL_CHUNKED;
     int32_t kept = y, x = copied ? shifted_copy(g, y, &kept) : fused ? y : in_fp32(g, all_but_last(g, y));
     int32_t rows = as_rows(g, x);
-    bool    own = g->asked.script.logits == CM_LOGITS_OWN && !autocasts(g);
+    bool    own = g->asked.script.logits == CM_LOGITS_OWN && !cm__autocasts(g->precision);
     fused &= cm__t(g, rows)->rank == 2; /* not the classes of pixels */
     int32_t loss = cm__emit(g, fused ? CM_OP_FUSED_CROSS_ENTROPY : CM_OP_CROSS_ENTROPY, "loss",
                             (int32_t[]){fused || own ? rows : in_fp32(g, rows), labels_for(g, cm__t(g, rows))}, 2, NULL,

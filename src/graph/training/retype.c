@@ -3,6 +3,7 @@
 #include "graph/training/retype.h"
 
 #include <string.h>
+#include "graph/rule.h"
 
 static bool has_16_bits(cm_dtype dtype) { return dtype == CM_BF16 || dtype == CM_FP16; }
 
@@ -15,8 +16,7 @@ static const cm_precision other_of[CM_PRECISIONS] = {
 /* Nodes that autocast treats by type: recurrent layers run in fp16, and a softmax widens fp16 without a cast. */
 static bool depends_on_type(const cm_node *n, cm_precision precision)
 {
-    bool autocast = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
-    return cm__class(n) == CM_CLASS_RNN || (autocast && (n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX));
+    return cm__class(n) == CM_CLASS_RNN || (cm__autocasts(precision) && (n->op == CM_OP_SOFTMAX || n->op == CM_OP_LOG_SOFTMAX));
 }
 
 /* Types that the model itself has do not change. */

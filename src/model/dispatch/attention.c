@@ -59,6 +59,11 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
     return !has_units(device, CM_RATE_BF16) || cm__facts_of(g).most_keys <= FUSED_SOFTMAX_KEYS;
 }
 
+bool cm__attention_written(const cm_graph *g, cm_runtime runtime)
+{
+    return cm__is_eager(runtime) && cm__autocasts(g->precision) && !cm__provides(g->asked.software, CM__FEATURE_FUSED_ATTENTION);
+}
+
 #define ALIGNED 4 /* numbers in fp32 that PyTorch's memory-efficient kernel reads at once (minimum_gemm_alignment()) */
 
 static bool is_unaligned(const cm_graph *g, const cm_node *n)
@@ -114,12 +119,15 @@ cm__variant_form cm__attention_kernel(const cm_graph *g, cm_runtime runtime)
    backward reads. torch.compile traces into the operator, which computes in fp32 whatever its operands are
    (ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math()), and stores that result of softmax.
    Backward's product of 16-bit operands reads a copy, which the kernel of the softmax's gradient makes from the
-   probabilities and the mask. */
+   probabilities and the mask. Attention that models write under autocast stores the probabilities of the softmax in fp32,
+   their cast for the product, and the mask. */
 double cm__score_bytes(const cm_graph *g, const cm_node *n, cm_runtime runtime)
 {
     bool   compiled = cm__compiles(runtime);
     double operand = (double)cm_dtype_size(cm__in(g, n, 0)->dtype), wide = (double)cm_dtype_size(CM_FP32);
     double size = compiled ? wide : operand;
-    if (cm__attr_real(n, CM_ATTR_DROPOUT, 0) <= 0) return size;
+    bool   dropout = cm__attr_real(n, CM_ATTR_DROPOUT, 0) > 0;
+    if (cm__attention_written(g, runtime)) return wide + operand + dropout;
+    if (!dropout) return size;
     return size + 1 + (size == operand ? size : 0);
 }

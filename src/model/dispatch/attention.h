@@ -18,6 +18,10 @@ bool cm__attention_math(const cm_graph *g, const cm_device *device, cm_runtime r
 bool cm__attention_unfused(const cm_graph *g, const cm_node *attention, cm_runtime runtime, bool math);
 bool cm__attention_masked(const cm_graph *g, const cm_node *attention, cm_runtime runtime);
 
+/* True: models write unfused attention as operators of their own, as before PyTorch 2.0, and autocast runs its softmax in
+   fp32, between products of 16 bits. */
+bool cm__attention_written(const cm_graph *g, cm_runtime runtime);
+
 /* Tokens that each query looks back, itself included, if the sequence is longer than that; 0: all before it. */
 int64_t cm__attention_window(const cm_graph *g, const cm_node *attention);
 

@@ -103,7 +103,7 @@ static void cross_entropy(cm__dispatch *d, int32_t node, const cm_node *forward,
 static void metrics(cm__dispatch *d, int32_t node, const cm_node *forward)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
-    bool             casts = d->g->precision == CM_PRECISION_AMP_BF16 || d->g->precision == CM_PRECISION_AMP_FP16;
+    bool             casts = cm__autocasts(d->g->precision);
     cm__sized_call   rate = cm__call_begin(d, CM__CALL_CROSS_ENTROPY, CM__PASS_FORWARD, CM__V_NONE,
                                            casts ? CM_FP32 : x->dtype, false);
     if (d->g->asked.loss_kernel == CM_LOSS_KERNEL_CHUNKED || x->rank != 2) return;

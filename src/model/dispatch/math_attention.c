@@ -7,12 +7,14 @@
  * keys.
  */
 #include "base/text.h"
+#include "model/dispatch/attention.h"
 #include "model/dispatch/compiler.h"
 
 typedef struct scores {
     cm_poly  batch, queries, keys, width; /* batch: samples times heads */
     cm_dtype dtype;
     bool     masked, causal, dropout, fused; /* fused: scale, mask and softmax run as one kernel */
+    bool     written; /* by the model: autocast casts the scores for the softmax, and its result for the product */
     bool     safe; /* fp32 in eager PyTorch: queries and keys are scaled, and masked rows become zero */
 } scores;
 
@@ -33,6 +35,7 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .masked = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0 || cm__has(forward, 3),
                     .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
                     .fused = cm__is_megatron(d->runtime),
+                    .written = cm__attention_written(d->g, d->runtime),
                     .safe = cm__is_eager(d->runtime) && q->dtype == CM_FP32 &&
                             cm__provides(d->g->asked.software, CM__FEATURE_SAFE_SOFTMAX),
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
@@ -89,6 +92,20 @@ static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pas
     CM__CALL_SIZED(d, node, c, cm__poly_mul(s->batch, s->queries), s->keys);
 }
 
+/* Softmax and dropout of the scores, or their gradients in the opposite order. */
+static void probabilities(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
+{
+    cm_poly elements = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    scores  own = *s;
+    if (s->written) own.dtype = CM_FP32;
+    if (s->written) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(s->dtype, CM_FP32), elements);
+    if (pass == CM__PASS_BACKWARD && s->dropout) over(d, node, &own, CM__V_DROPOUT_GRAD);
+    softmax(d, node, &own, pass);
+    if (s->safe && pass == CM__PASS_FORWARD) clear_masked(d, node, s);
+    if (pass == CM__PASS_FORWARD && s->dropout) over(d, node, &own, CM__V_DROPOUT);
+    if (s->written) cm__call_pass(d, node, CM__V_COPY, cm__types_cast(CM_FP32, s->dtype), elements);
+}
+
 /* One kernel that torch.compile generates between the products: it reads and writes so many bytes for each score. */
 static void generated(cm__dispatch *d, int32_t node, const scores *s, double bytes, bool random)
 {
@@ -127,9 +144,7 @@ static void attend(cm__dispatch *d, int32_t node, const scores *s)
     product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);
     scale_scores(d, node, s);
     if (!s->fused && s->masked) over(d, node, s, CM__V_ADD);
-    softmax(d, node, s, CM__PASS_FORWARD);
-    if (s->safe) clear_masked(d, node, s);
-    if (s->dropout) over(d, node, s, CM__V_DROPOUT);
+    probabilities(d, node, s, CM__PASS_FORWARD);
     product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);
     back_to_tokens(d, node, s);
 }
@@ -138,8 +153,7 @@ static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
     product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the values */
     product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);    /* gradient of the probabilities */
-    if (s->dropout) over(d, node, s, CM__V_DROPOUT_GRAD);
-    softmax(d, node, s, CM__PASS_BACKWARD);
+    probabilities(d, node, s, CM__PASS_BACKWARD);
     scale_scores(d, node, s);
     product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);    /* gradient of the queries */
     product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the keys */

@@ -103,9 +103,8 @@ static cm_poly output_bytes(const cm_graph *g, const cm_node *n)
    to leave the wafer. */
 static cm_poly handed_on(const cm_graph *g, const cm_node *n)
 {
-    cm_precision p = cm_graph_precision(g);
-    bool         mixed = p == CM_PRECISION_AMP_BF16 || p == CM_PRECISION_AMP_FP16;
-    bool         wide = n->n_outputs > 0 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->dtype == CM_FP32;
+    bool mixed = cm__autocasts(cm_graph_precision(g));
+    bool wide = n->n_outputs > 0 && n->outputs[0] >= 0 && cm__t(g, n->outputs[0])->dtype == CM_FP32;
     return cm__poly_scale(output_bytes(g, n), mixed && wide ? 0.5 : 1);
 }
 

@@ -78,10 +78,8 @@ static double weight_bytes(const cm__job *j, const cm_node *n)
 /* A 16-bit precision has no 32-bit results, with autocast there are some. */
 double cm__handed_bytes(const cm_graph *g, int32_t tensor, double batch)
 {
-    cm_precision precision = cm_graph_precision(g);
-    double       bytes = cm__tensor_bytes_at(g, tensor, batch);
-    bool         mixed = precision == CM_PRECISION_AMP_BF16 || precision == CM_PRECISION_AMP_FP16;
-    return mixed ? bytes : fmin(bytes, cm__tensor_elements_at(g, tensor, batch) * cm__element_bytes(g));
+    double bytes = cm__tensor_bytes_at(g, tensor, batch);
+    return cm__autocasts(cm_graph_precision(g)) ? bytes : fmin(bytes, cm__tensor_elements_at(g, tensor, batch) * cm__element_bytes(g));
 }
 
 /* Results that pass: those of weights do not, nor recomputed ones, which the section that reads them computes. */

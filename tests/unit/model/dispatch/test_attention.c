@@ -223,6 +223,28 @@ static void compiled_scores(void **state)
         }
 }
 
+/* Under autocast, attention that a model writes stores its probabilities in fp32 and in 16 bits, and a mask of one byte. */
+static void written_scores(void **state)
+{
+    (void)state;
+    static const cm_precision precisions[] = {CM_PRECISION_AMP_FP16, CM_PRECISION_FP16};
+    for (int old = 0; old < 2; old++)
+        for (int pure = 0; pure < 2; pure++) {
+            cm_graph *step = step_of("gpt:layers=1,hidden=64,heads=2,seq=32,vocab=64", CM_RECOMPUTE_NONE);
+            int32_t   at = 0;
+            while (step->nodes[at].op != CM_OP_ATTENTION) at++;
+            cm_node node = step->nodes[at];
+            step->precision = precisions[pure];
+            step->asked.software = cm__software_of_year(old ? 2022 : 0);
+            double operand = (double)cm_dtype_size(cm__t(step, node.inputs[0])->dtype);
+            node.attrs = (const cm__attr[]){{.key = CM_ATTRS}};
+            assert_true(cm__score_bytes(step, &node, CM_RUNTIME_TORCH_EAGER) == (old && !pure ? 4 + operand : operand));
+            node.attrs = (const cm__attr[]){CM__REAL(CM_ATTR_DROPOUT, 0.1), {.key = CM_ATTRS}};
+            assert_true(cm__score_bytes(step, &node, CM_RUNTIME_TORCH_EAGER) == (old && !pure ? 4 + operand + 1 : 2 * operand + 1));
+            cm_graph_free(step);
+        }
+}
+
 #define WINDOWED "mistral:layers=1,hidden=64,heads=4,kv_heads=2,ffn=64,vocab=64,window=256,seq="
 
 /* The text of a step's call for forward attention, with two samples. */
@@ -282,7 +304,7 @@ int main(void)
         cmocka_unit_test(age),
         cmocka_unit_test(groups_in_fp32),
         cmocka_unit_test(repeated_groups), cmocka_unit_test(scaled_copies), cmocka_unit_test(omitted_masks),
-        cmocka_unit_test(compiled_scores),
+        cmocka_unit_test(compiled_scores), cmocka_unit_test(written_scores),
         cmocka_unit_test(sliding_windows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_math_attention.c - attention that PyTorch runs as separate operators, and that of wide heads. */
+#include "graph/releases.h"
 #include "trace_calls.h"
 
 /* scaled_dot_product_attention over [B, 2, 4, 8] with a trained mask, in exported form. */
@@ -74,7 +75,7 @@ static void one_head_of_keys(void **state)
 
 /* No fused kernel takes heads that are 25 numbers wide in fp32, so PyTorch runs attention operator by operator. It scales
    queries and keys, forward and backward (four kernels), looks for rows of scores in which every key is masked, and sets
-   these rows to zero. 2 samples with 2 heads of 8 tokens have 2 x 2 x 8 x 8 = 256 scores. */
+   these rows to zero. 2 samples with 2 heads of 16 tokens have 2 x 2 x 16 x 16 = 1,024 scores. */
 static void heads_that_are_not_aligned(void **state)
 {
     (void)state;
@@ -85,9 +86,35 @@ static void heads_that_are_not_aligned(void **state)
     MAKES(SAME_OPERANDS("25"), BF16, 2, "attention forward - bf16 2,8,8,2,2,25,0"); /* padded */
 }
 
+/* Before PyTorch 2.0 models wrote softmax(q k) v themselves, and autocast runs the softmax in fp32 between products in 16
+   bits. PyTorch's own function, asked not to fuse, computes the softmax in the type of its operands. 2 samples with 2
+   heads of 16 tokens have 2 x 2 x 16 x 16 = 1,024 scores. */
+static void written_by_the_model(void **state)
+{
+    (void)state;
+    static listed got;
+    for (int old = 0; old < 2; old++) {
+        cm__ctx *ctx = cm__ctx_new(&diag);
+        if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
+        cm_graph *step = step_of(read(ctx, "input x 16,16\nlinear 16 as q\nlinear 16 from x as k\nlinear 16 from x as v\nattention q k v heads=2\n"), CM_PRECISION_AMP_FP16, false);
+        step->asked.attention = CM_ATTENTION_MATH;
+        step->asked.software = cm__software_of_year(old ? 2022 : 0);
+        list(cm__dispatch_new(ctx, step, CM_LAYOUT_AUTO, CM_RUNTIME_TORCH_EAGER), 2, &got);
+        for (int backward = 0; backward < 2; backward++) {
+            assert_int_equal(times(&got, backward ? "softmax backward - fp32 64,16" : "softmax forward - fp32 64,16"), old);
+            assert_int_equal(times(&got, backward ? "softmax backward - fp16 64,16" : "softmax forward - fp16 64,16"), !old);
+        }
+        assert_int_equal(times(&got, "copy fp16>fp32 1,1024"), old ? 2 : 0); /* scores; the gradient of the probabilities */
+        assert_int_equal(times(&got, "copy fp32>fp16 1,1024"), old ? 2 : 0); /* probabilities; the gradient of the scores */
+        cm_graph_free(step);
+        cm__ctx_free(ctx);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(attention_with_a_trained_mask), cmocka_unit_test(wide_heads),
-                                       cmocka_unit_test(one_head_of_keys), cmocka_unit_test(heads_that_are_not_aligned)};
+                                       cmocka_unit_test(one_head_of_keys), cmocka_unit_test(heads_that_are_not_aligned),
+                                       cmocka_unit_test(written_by_the_model)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
