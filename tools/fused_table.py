@@ -21,6 +21,7 @@ import statistics
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / "python" / "centimani"))
+import evidence  # noqa: E402
 import generated  # noqa: E402 - the package itself needs PyTorch
 
 DIMS = ["outer", "inner"]
@@ -29,10 +30,10 @@ FACTORS = {line.split("\t")[0]: line.split("\t")[1] for line in
            (pathlib.Path(__file__).parent.parent / "data" / "factors.tsv").read_text().splitlines() if "\t" in line}
 # For the second kernel of a sum over columns (src/model/inductor/compiled.c): rows that a block adds up, columns below
 # which there may be more sums than fit on the chip.
-ROWS_OF_BLOCK, FEW_COLUMNS = int(FACTORS["rows_of_block"]), int(FACTORS["many_sums_columns"])
+ROWS_OF_BLOCK, FEW_COLUMNS = int(FACTORS["rows_of_block"]), 66
 # Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
-# half as many as sums that are not divided any more.
-DIVIDED = 32 * 2048 * int(FACTORS["undivided_sums"]) // 2
+# half as many as sums that are not divided any more (264 on an H200).
+DIVIDED = 32 * 2048 * 264 // 2
 ACCESS = float(FACTORS["access_bytes"])  # bytes of a copy that take the time of reading or writing one number
 RANDOM_NUMBER = float(FACTORS["random_number"])  # bytes of a copy that take the time of one
 LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated kernels of a gigabyte reach

@@ -17,11 +17,11 @@
 
 cm__transposed_as cm__transposed_form(const cm__transposed *t)
 {
-    double  apart = (double)t->apart * t->bytes;
-    int64_t block = t->apart * t->row;
+    double  distance = (double)t->distance * t->bytes;
+    int64_t block = t->distance * t->row;
     if (t->alone) return block <= SMALL ? CM__TRANSPOSED_TURNED : CM__TRANSPOSED_STRIDED; /* the tables have few rows */
-    if ((double)t->row * fmin(LINE, apart) > CACHE) return CM__TRANSPOSED_STRIDED;
-    if (apart < LINE || block < LEAST || (t->row < LONG && block <= SMALL)) return CM__TRANSPOSED_TURNED;
+    if ((double)t->row * fmin(LINE, distance) > CACHE) return CM__TRANSPOSED_STRIDED;
+    if (distance < LINE || block < LEAST || (t->row < LONG && block <= SMALL)) return CM__TRANSPOSED_TURNED;
     if (t->row < SHORT_ROW) return t->copies ? CM__TRANSPOSED_STRIDED : CM__TRANSPOSED_TURNED;
     return t->blocks > 1 ? CM__TRANSPOSED_MATRIX : CM__TRANSPOSED_STRIDED;
 }

@@ -12,11 +12,12 @@
 
 /* Blocks of the operand, each of which is transposed. */
 typedef struct cm__transposed {
-    int64_t apart;  /* elements from a neighbour in the result's row to the next; the rows of a block */
-    int64_t row;    /* elements of a row of the result in a block */
+    int64_t distance; /* elements from a neighbour in the result's row to the next; the rows of a block */
+    int64_t row;      /* elements of a row of the result in a block */
     int64_t blocks;
-    double  bytes;  /* per element of the operand */
+    double  bytes;    /* per element of the operand */
     bool    copies, alone; /* the call is a copy; the operand is the only one of another function */
+    int32_t operand;       /* its number in the loop nest */
 } cm__transposed;
 
 typedef enum cm__transposed_as {

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aten_map.c - kernel calls of elementwise operators and copies in a trace, named as src/model/dispatch/walk.c does. */
+/* aten_map.c - kernel calls of elementwise operators and copies in a trace, named as src/model/dispatch/strided.c does. */
 #include <stdio.h>
 #include <string.h>
 #include "base/text.h"
-#include "device/transposed.h"
+#include "device/loop_nest.h"
 #include "timeline/aten.h"
 
-#define READ 2
-
-/* The dimensions over which a kernel iterates, the innermost first, joined where all strides allow it. */
-typedef struct loop_nest {
-    int32_t dims, operands;
-    int64_t size[CM__TRACED_RANK], result[CM__TRACED_RANK], read[READ][CM__TRACED_RANK];
-} loop_nest;
+_Static_assert(CM__TRACED_RANK <= CM__LOOP_DIMS, "every tensor fits");
 
 /* The result of broadcasting; false: the shapes do not fit. */
 static bool broadcast(const cm__traced_tensor *a, const cm__traced_tensor *b, cm__traced_tensor *y)
@@ -59,123 +53,48 @@ static void lay_out(cm__traced_tensor *y, const cm__traced_tensor *a, const cm__
         }
 }
 
-static int32_t order_of(const cm__traced_tensor *y, int32_t *order)
-{
-    int32_t n = 0;
-    for (int32_t i = y->rank - 1; i >= 0; i--) {
-        if (y->dims[i] == 1) continue;
-        int32_t at = n++;
-        for (; at > 0 && y->strides[order[at - 1]] > y->strides[i]; at--) order[at] = order[at - 1];
-        order[at] = i;
-    }
-    return n;
-}
-
 static int64_t stride_over(const cm__traced_tensor *x, const cm__traced_tensor *y, int32_t dim)
 {
     int32_t k = dim - (y->rank - x->rank);
     return k < 0 || x->dims[k] == 1 ? 0 : x->strides[k];
 }
 
-static loop_nest loop_nest_of(const cm__traced_tensor *y, const cm__traced_tensor *const *read, int32_t operands)
+static double width_of(const char *type) { return cm__type_bytes(cm__type_of(cm__types_find(type), 0)); }
+
+static cm__loop_nest nest_of(const cm__traced_tensor *y, const cm__traced_tensor *const *read, int32_t operands)
 {
-    loop_nest    w = {.operands = operands};
-    int32_t order[CM__TRACED_RANK], n = order_of(y, order);
-    for (int32_t i = 0; i < n; i++) {
-        int32_t last = w.dims - 1;
-        int64_t here[READ] = {0};
-        bool    joins = w.dims > 0 && y->strides[order[i]] == w.size[last] * w.result[last];
-        for (int32_t k = 0; k < operands; k++) {
-            here[k] = stride_over(read[k], y, order[i]);
-            joins = joins && here[k] == w.size[last] * w.read[k][last];
-        }
-        if (joins) {
-            w.size[last] *= y->dims[order[i]];
-            continue;
-        }
-        for (int32_t k = 0; k < operands; k++) w.read[k][w.dims] = here[k];
-        w.size[w.dims] = y->dims[order[i]];
-        w.result[w.dims++] = y->strides[order[i]];
+    cm__loop_nest w = {.operands = operands};
+    int32_t       order[CM__TRACED_RANK];
+    for (int32_t k = 0; k < operands; k++) w.bytes[k] = width_of(read[k]->type);
+    for (int32_t i = 0, n = cm__loop_order(y->rank, y->dims, y->strides, order); i < n; i++) {
+        int64_t here[CM__LOOP_READS] = {0};
+        for (int32_t k = 0; k < operands; k++) here[k] = stride_over(read[k], y, order[i]);
+        cm__loop_nest_add(&w, y->dims[order[i]], y->strides[order[i]], here);
     }
     return w;
 }
 
-/* ---- the form of the kernel ------------------------------------------------------------------------------------- */
-
-static bool is_broadcast(const loop_nest *w, int32_t k)
+static void call(cm__traced_op *a, const char *function, const char *dtype, const cm__loop_nest *w)
 {
-    for (int32_t i = 0; i < w->dims; i++)
-        if (w->read[k][i] == 0) return true;
-    return false;
-}
-
-static bool same_strides(const loop_nest *w, int32_t k)
-{
-    for (int32_t i = 0; i < w->dims; i++)
-        if (w->read[k][i] != w->result[i]) return false;
-    return true;
-}
-
-static int32_t apart_in_rows(const loop_nest *w)
-{
-    int32_t found = -1;
-    for (int32_t k = 0; k < w->operands; k++) {
-        if (w->dims == 0 || w->read[k][0] <= 1) continue;
-        if (found >= 0) return -1;
-        found = k;
-    }
-    return found;
-}
-
-/* Whether an operand consists of transposed blocks. */
-static bool is_transposed(const loop_nest *w, const char *function, const char *dtype, cm__transposed *t)
-{
-    int32_t k = apart_in_rows(w);
-    bool    copies = strcmp(function, "copy") == 0;
-    if (k < 0 || w->result[0] != 1 || is_broadcast(w, k)) return false;
-    *t = (cm__transposed){1, w->size[0], 1, cm__type_bytes(cm__type_of(cm__types_find(dtype), k)), copies,
-                          !copies && w->operands == 1};
-    for (int32_t i = 1; i < w->dims; i++) *(w->read[k][i] < w->read[k][0] ? &t->apart : &t->blocks) *= w->size[i];
-    return t->apart == w->read[k][0];
-}
-
-/* t: NULL if no operand is transposed. */
-static const char *form_of(const loop_nest *w, const cm__transposed *t)
-{
-    if (t) return cm__transposed_form(t) == CM__TRANSPOSED_TURNED ? ":turned" : ":strided";
-    bool    side_by_side = w->dims == 0 || w->result[0] == 1, apart = false;
-    int32_t spread = -1;
-    for (int32_t k = 0; k < w->operands; k++) {
-        if (w->dims && w->read[k][0] > 1) side_by_side = false;
-        if (is_broadcast(w, k)) spread = k;
-        else if (!same_strides(w, k)) apart = true;
-    }
-    if (!side_by_side || (spread >= 0 && w->operands == 1)) return ":strided";
-    if (apart) return ":part";
-    if (spread < 0) return "";
-    return w->read[spread][0] == 0 ? ":col" : w->dims == 2 ? ":row" : ":plane";
-}
-
-static void call(cm__traced_op *a, const char *function, const char *dtype, const loop_nest *w)
-{
+    static const char *const forms[CM__FORMS] = {
+        [CM__FORM_NONE] = "",      [CM__FORM_PART] = ":part", [CM__FORM_STRIDED] = ":strided", [CM__FORM_TURNED] = ":turned",
+        [CM__FORM_ROW] = ":row", [CM__FORM_COL] = ":col",   [CM__FORM_PLANE] = ":plane"};
     char              variant[CM__CALL_TEXT];
     cm__transposed    t;
-    bool              across = is_transposed(w, function, dtype, &t);
+    bool              across = cm__loop_nest_transposed(w, strcmp(function, "copy") == 0, &t);
     cm__transposed_as as = across ? cm__transposed_form(&t) : CM__TRANSPOSED_STRIDED;
-    const char       *form = form_of(w, across ? &t : NULL);
+    cm__variant_form  form = cm__loop_nest_form(w, across ? &t : NULL);
     int64_t           elements = cm__traced_product(w->size, w->dims), inner = w->dims ? w->size[0] : 1;
-    if (!*form) inner = elements;
+    if (!form) inner = elements;
     if (as != CM__TRANSPOSED_STRIDED)
-        inner = elements / (as == CM__TRANSPOSED_TURNED ? t.apart : CM__TRANSPOSED_ROWS);
-    cm__join(variant, sizeof variant, function, form, NULL);
+        inner = elements / (as == CM__TRANSPOSED_TURNED ? t.distance : CM__TRANSPOSED_ROWS);
+    cm__join(variant, sizeof variant, function, forms[form], NULL);
     cm__call *c = cm__traced_call(a, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, dtype);
     c->sizes[CM__ELEMENTWISE_INNER] = inner;
     c->sizes[CM__ELEMENTWISE_OUTER] = inner > 0 ? elements / inner : 0;
 }
 
 /* ---- operators -------------------------------------------------------------------------------------------------- */
-
-static double width_of(const char *type) { return cm__type_bytes(cm__type_of(cm__types_find(type), 0)); }
 
 static void type_text(char *text, size_t size, const char *first, const char *second, const char *result)
 {
@@ -219,7 +138,7 @@ void cm__traced_map(cm__traced_op *a)
     const char *wide = width_of(x->type) >= width_of(other->type) ? x->type : other->type;
     type_text(dtype, sizeof dtype, x->type, other->type, in_place(a) ? x->type : wide);
     const cm__traced_tensor *read[] = {x, other};
-    loop_nest                   w = loop_nest_of(&y, read, two && !number ? 2 : 1);
+    cm__loop_nest            w = nest_of(&y, read, two && !number ? 2 : 1);
     call(a, function_of(a, number), dtype, &w);
 }
 
@@ -232,7 +151,7 @@ void cm__traced_copy(cm__traced_op *a)
     cm__traced_tensor        to = *y;
     const cm__traced_tensor *read[] = {x};
     type_text(dtype, sizeof dtype, x->type, x->type, y->type);
-    loop_nest w = loop_nest_of(&to, read, 1);
+    cm__loop_nest w = nest_of(&to, read, 1);
     call(a, "copy", dtype, &w);
 }
 
