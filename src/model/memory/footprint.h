@@ -152,7 +152,11 @@ void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
 /* graphs.c: what vendors' compilers and loops over layers make of the pieces. */
 bool cm__loops_layers(const cm_device *device);
+bool cm__is_loop(const cm_footprint *f, cm__ctx *scratch); /* the layers of this step are a loop */
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
+
+/* saved.c: what a loop over layers stores until backward's loop ends at node `end`. */
+void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end);
 
 /* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for
    cm__retained_most() more pieces. last: the last node of backward. */

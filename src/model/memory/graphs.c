@@ -9,6 +9,7 @@
  * - Weights are cast once, before the loop over the layers, and stay until the end of backward.
  * - The loop of backward writes its gradients into tensors of all layers, which exist from its start. A gradient of a
  *   weight outside the layers is read at once by the update, which runs in the kernel that computes the gradient.
+ * - What the loop of forward stores for that of backward is decided before the compiler sees it (saved.c).
  */
 #include "device/device.h"
 #include "device/number.h"
@@ -100,14 +101,35 @@ static void loop(cm_footprint *f, cm__ctx *scratch)
         if (in_layer(g, x)) x->born = start;
         else x->dies = x->born, x->bytes = cm__poly_scale(x->bytes, 0.5);
     }
+    cm__saved_pieces(f, scratch, end);
 }
 
 bool cm__loops_layers(const cm_device *device) { return cm__value_or(device->execution.layer_loop, 0) > 0; }
+
+/* More than half of the layers do the same work: those of a transformer do, a ResNet's blocks do not. */
+static bool repeats(const cm_graph *g, cm__ctx *scratch)
+{
+    int32_t layers = cm__facts_of(g).blocks, most = 0;
+    double *flop = cm__alloc_array(scratch, (size_t)layers + 1, sizeof *flop);
+    for (int32_t i = 0; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
+        if (g->nodes[i].block >= 0) flop[g->nodes[i].block] += cm__poly_at(&g->nodes[i].flop, 1);
+    for (int32_t i = 0; i < layers; i++) {
+        int32_t alike = 0;
+        for (int32_t k = 0; k < layers; k++) alike += flop[k] == flop[i];
+        if (alike > most) most = alike;
+    }
+    return most > 1 && 2 * most > layers;
+}
+
+bool cm__is_loop(const cm_footprint *f, cm__ctx *scratch)
+{
+    return cm__is_vendors(f->options.runtime) && cm__loops_layers(f->device) && repeats(f->step, scratch);
+}
 
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch)
 {
     if (!cm__is_vendors(f->options.runtime)) return;
     merge_loss(f, words_of(f->step));
     narrow(f);
-    if (cm__loops_layers(f->device) && cm__facts_of(f->step).blocks > 1) loop(f, scratch);
+    if (cm__is_loop(f, scratch)) loop(f, scratch);
 }

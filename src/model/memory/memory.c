@@ -339,7 +339,7 @@ static void find_whole(cm_footprint *f)
     if (f->caching) cm__hold_in_backward(f, piece_of, scratch);
     if (f->caching) cm__copied_inputs(f, piece_of, scratch);
     cm__recomputed_pieces(f, piece_of);
-    add_scores(f);
+    if (!cm__is_loop(f, scratch)) add_scores(f);
     cm__graph_pieces(f, scratch);
     cm__scratch_free(scratch);
     if (f->options.plan.devices < 2) return;
