@@ -80,21 +80,28 @@ static void list_ops(cm_prediction *p, const cm__dispatch *d, const cm__timed *t
 
 static bool trains(const cm_graph *g) { return g->n_nodes && g->nodes[g->n_nodes - 1].phase != CM_FORWARD; }
 
-static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run)
+/* Operators are listed as calls are: those of one micro-batch on one device, and those of the update. */
+typedef struct share_of_run {
+    double micro;   /* samples of a micro-batch */
+    double passes;  /* micro-batches in the times of the run */
+    double devices; /* that divide each operator */
+} share_of_run;
+
+static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run, const share_of_run *s)
 {
-    double batch = (double)p->info.batch;
     p->ops = cm__alloc_array(p->ctx, (size_t)g->n_nodes, sizeof *p->ops);
     for (int32_t k = 0; k < g->n_nodes; k++) {
         const cm_node *n = &g->nodes[k];
         if (!(run->node_s[k] > 0)) continue; /* a view, or fused into another node */
-        p->ops[p->n_ops++] = (cm_op_time){
-            .node = k,
-            .call = cm_node_type(n),
-            .time_s = run->node_s[k],
-            .launches = 1,
-            .how = (cm_how)run->how[k],
-            .flop = cm__poly_at(&n->flop, batch),
-            .bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch)};
+        double passes = n->phase == CM_UPDATE ? 1 : s->passes;
+        double bytes = cm__poly_at(&n->read_bytes, s->micro) + cm__poly_at(&n->write_bytes, s->micro);
+        p->ops[p->n_ops++] = (cm_op_time){.node = k,
+                                          .call = cm_node_type(n),
+                                          .time_s = run->node_s[k] / s->devices / passes,
+                                          .launches = 1,
+                                          .how = (cm_how)run->how[k],
+                                          .flop = cm__poly_at(&n->flop, s->micro) / s->devices,
+                                          .bytes = bytes / s->devices};
     }
 }
 
@@ -108,7 +115,9 @@ static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_d
                                    .chips = i->plan.pp > 1 ? i->plan.pp : 0,
                                    .micro_batch = i->plan.accumulate > 1 ? i->plan.micro_batch : 0};
     cm__run             run = cm__execution_run(p->ctx, g, device, &request, prepared);
-    if (!prepared->no_operators || !trains(g)) list_nodes(p, g, &run);
+    double              passes = i->plan.accumulate > 1 ? i->plan.accumulate : 1;
+    if (!prepared->no_operators || !trains(g))
+        list_nodes(p, g, &run, &(share_of_run){(double)i->batch / passes, passes, 1});
     for (int32_t k = 0; k < g->n_nodes; k++)
         if (run.node_s[k] > 0) i->phase_s[g->nodes[k].phase] += run.node_s[k];
     i->layout = cm__channels_last(g) ? CM_LAYOUT_NHWC : CM_LAYOUT_NCHW;
@@ -200,7 +209,7 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     cm__iteration         it = cm__execution_iterate(p->ctx, g, device, &run, plan, o->fabric);
     cm__limits            limits = cm__limits_of(device);
     double                count = plan->accumulate, divided = count / ((double)plan->tp * plan->pp);
-    if (!prepared->no_operators) list_nodes(p, g, &run);
+    if (!prepared->no_operators) list_nodes(p, g, &run, &(share_of_run){(double)plan->micro_batch, 1, plan->tp});
     for (int32_t k = 0; k < g->n_nodes; k++)
         if (run.node_s[k] > 0) i->phase_s[g->nodes[k].phase] += run.node_s[k] * divided;
     i->phase_s[CM_UPDATE] = it.update_s;
@@ -222,6 +231,18 @@ static void predict_divided(cm_prediction *p, const cm_graph *g, const cm_device
     double  peak = cm__precision_peak(&limits, cm_graph_precision(g), false);
     i->mfu = peak > 0 ? flop / i->step_time_s / peak / plan->devices : NAN;
     i->throughput_samples_s = (double)i->batch / i->step_time_s;
+}
+
+/* A device updates the states that it stores: the listed operators of the update are its share of them. */
+static void share_updates(cm_prediction *p, const cm_graph *g)
+{
+    double sum_s = 0;
+    for (int32_t k = 0; k < p->n_ops; k++) sum_s += g->nodes[p->ops[k].node].phase == CM_UPDATE ? p->ops[k].time_s : 0;
+    double share = sum_s > 0 ? p->info.phase_s[CM_UPDATE] / sum_s : 1;
+    for (int32_t k = 0; k < p->n_ops; k++) {
+        cm_op_time *op = &p->ops[k];
+        if (g->nodes[op->node].phase == CM_UPDATE) op->time_s *= share, op->flop *= share, op->bytes *= share;
+    }
 }
 
 /* Replicas whose batch norms share statistics exchange them in every pass, and wait. */
@@ -262,6 +283,7 @@ static void predict_by_plan(cm_prediction *p, const cm_graph *step, const cm_dev
         for (int phase = 0; phase < CM_PHASES; phase++)
             if (phase != CM_UPDATE) p->info.phase_s[phase] *= (double)plan->accumulate / plan->pp;
     }
+    if (whole) share_updates(p, step);
     share_norms(&p->info, step, o->fabric);
     p->info.latency_s = NAN;
     load_replica(p, loading);

@@ -11,6 +11,23 @@
 
 static const char gpt[] = "gpt:layers=8,hidden=1024,heads=8,seq=1024,vocab=1024";
 
+/* Operators are listed as those of one micro-batch on one device: together with the other micro-batches they take the
+   time of the phases, and no product is faster than the peak of 1e14 FLOP/s. */
+static void check_operators(const cm_prediction *prediction, const cm_graph *step)
+{
+    const cm_prediction_info *i = cm_prediction_get_info(prediction);
+    double                    before_s = 0, update_s = 0, passes = i->plan.accumulate > 1 ? i->plan.accumulate : 1;
+    for (int32_t k = 0; k < cm_prediction_ops(prediction); k++) {
+        const cm_op_time *op = cm_prediction_op(prediction, k);
+        if (strncmp(op->call, "Gemm", 4) == 0) assert_true(op->flop <= op->time_s * 1e14 * (1 + 1e-9));
+        if (cm_node_phase(cm_graph_node(step, op->node)) != CM_UPDATE) before_s += op->time_s;
+        else update_s += op->time_s;
+    }
+    double stages = i->plan.pp > 1 ? i->plan.pp : 1;
+    assert_near(before_s * passes / stages, i->phase_s[CM_FORWARD] + i->phase_s[CM_BACKWARD], 1e-9);
+    assert_near(update_s, i->phase_s[CM_UPDATE], 1e-9);
+}
+
 static double step_in(const char *cluster, const char *profile, cm_plan plan)
 {
     cm_diag          diag = {0};
@@ -26,6 +43,7 @@ static double step_in(const char *cluster, const char *profile, cm_plan plan)
     assert_int_equal(cm_fabric_new(device, cluster, &fabric, &diag), CM_OK);
     cm_predict_options p = {.batch = 8, .plan = plan, .fabric = fabric, .runtime = CM_RUNTIME_NATIVE};
     if (cm_predict(step, device, &p, &prediction, &diag)) fail_msg("%s", diag.reason);
+    check_operators(prediction, step);
     double seconds = cm_prediction_get_info(prediction)->step_time_s;
     cm_prediction_free(prediction);
     cm_fabric_free(fabric);
@@ -74,12 +92,14 @@ static void pipeline_stages_have_a_bubble(void **state)
 static void gradients_are_compressed_and_sent_late(void **state)
 {
     (void)state;
-    cm_plan dp = {.devices = 8, .dp = 8}, small = dp, late = dp;
+    cm_plan dp = {.devices = 8, .dp = 8}, small = dp, late = dp, shards = dp;
     small.gradient_bits = 8;
     late.asynchronous = true;
     double alone = step_of(LINKED("1e8"), (cm_plan){0}), all = step_of(LINKED("1e8"), dp);
     assert_true(all > alone);
     assert_true(step_of(LINKED("1e8"), small) < all);
+    shards.zero = 2;
+    assert_true(step_of(LINKED("1e8"), shards) > alone);
     assert_near(step_of(LINKED("1e18"), late), alone, 1e-6);
     /* gradients there, weights back; links reach at least half of their bandwidth */
     double sent = 2 * 2 * 8.0 * 12 * 1024 * 1024 / 1e8, waits = step_of(LINKED("1e8"), late);
