@@ -8,6 +8,7 @@
  * no value is larger than its text. Every other key is an option of `rank`, and its value is stored as the command line
  * stores it.
  */
+#include <ctype.h>
 #include <string.h>
 #include <yaml.h>
 #include "base/file.h"
@@ -355,18 +356,69 @@ static void write_json(FILE *out, const value *v)
     putc(v->kind == MAP ? '}' : ']', out);
 }
 
-void job_parse(cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size)
+static const value *parse(cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size)
 {
     job_reader j = {ctx, c, s, path};
     value     *root = read_document(ctx, text, size);
     for (const value *v = root->first; v; v = v->next) set_key(&j, v);
     if (!s->n_operands) fail_at(ctx, root->line, "a job needs models: such as models: [resnet50, bert-large]", "");
     settle_only(s);
-    if (!s->show_job) return;
+    if (!s->show_job) return root;
     fputs("{\"schema\": 1, \"command\": \"job\", \"job\": ", results());
     write_json(results(), root);
     fputs("}\n", results());
+    return root;
 }
+
+void job_parse(cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size)
+{
+    parse(ctx, c, s, path, text, size);
+}
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+/* The job file that the command has read, for messages about its values; NULL: none. */
+static _Thread_local const value *asked;
+static _Thread_local const char  *asked_path;
+
+static bool is_of_name(char c) { return c == '-' || c == '_' || c == '.' || c == '/' || isalnum((unsigned char)c); }
+
+/* Whether a name is the value, or a part of it: "a,b", "resnet50*3", "price<3". */
+static bool is_entry(const char *text, const char *name, size_t length)
+{
+    for (const char *at = text; length && (at = strstr(at, name)); at++)
+        if ((at == text || !is_of_name(at[-1])) && !is_of_name(at[length])) return true;
+    return false;
+}
+
+static int line_with(const value *v, const char *name)
+{
+    int line = v->kind == SCALAR && is_entry(v->text, name, strlen(name)) ? v->line : 0;
+    for (const value *m = v->first; m && !line; m = m->next) line = line_with(m, name);
+    return line;
+}
+
+/* Messages of the library are about a file that the job names, or quote the name that they are about. */
+const char *job_place(const cm_diag *diag, char *buf, size_t size)
+{
+    char        name[CLI_PATH_MAX] = "";
+    const char *open = strchr(diag->reason, '\''), *close = open ? strchr(open + 1, '\'') : NULL;
+    if (*diag->file) cm__join(name, sizeof name, diag->file, NULL);
+    else if (close) snprintf(name, sizeof name, "%.*s", (int)(close - open - 1), open + 1);
+    int line = asked ? line_with(asked, name) : 0;
+    if (line) snprintf(buf, size, "%s: line %d: ", asked_path, line);
+    else *buf = 0;
+    return buf;
+}
+
+void forget_job(settings *s)
+{
+    cm__ctx_free(s->job_ctx);
+    s->job_ctx = NULL;
+    asked = NULL;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 bool is_job_text(const char *job) { return *job == '{' || strpbrk(job, "\n\r"); }
 
@@ -379,7 +431,8 @@ static void parse_at(cm__ctx *ctx, const command *c, settings *s, const char *pa
     }
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, FILE_MOST, "a job has a few kB");
-    job_parse(ctx, c, s, ctx->file, (const char *)m->bytes, m->size);
+    asked = parse(ctx, c, s, ctx->file, (const char *)m->bytes, m->size);
+    asked_path = ctx->file;
     cm__file_unmap(m);
 }
 

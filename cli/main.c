@@ -195,7 +195,7 @@ int run_words(int argc, char **argv)
         code = s.help ? EXIT_DONE : c->run(&s);
         if (s.help) print_help(c, &s);
     }
-    cm__ctx_free(s.job_ctx);
+    forget_job(&s);
     return code;
 }
 

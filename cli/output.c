@@ -39,8 +39,8 @@ void say_at(const char *place) { said_at = place; }
 
 int say_failed(cm_status status, const cm_diag *diag)
 {
-    char text[sizeof *diag + 8];
-    say("%s", *diag->reason ? cm_diag_text(diag, text, sizeof text) : cm_status_text(status));
+    char text[sizeof *diag + 8], place[CLI_PATH_MAX];
+    say("%s%s", job_place(diag, place, sizeof place), *diag->reason ? cm_diag_text(diag, text, sizeof text) : cm_status_text(status));
     return status == CM_ERR_FIT ? EXIT_NOTHING_FITS : EXIT_FAILED;
 }
 

@@ -97,7 +97,7 @@ static int show(const char *path)
 {
     settings s = {.show_job = true, .job_file = path};
     bool     read = read_job(find_command("rank"), &s, path);
-    cm__ctx_free(s.job_ctx);
+    forget_job(&s);
     return read ? EXIT_DONE : EXIT_USAGE;
 }
 

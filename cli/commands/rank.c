@@ -26,7 +26,7 @@ bool rank_gates(settings *s, const cm_rank_entry *const *entries, int32_t count,
     if (setjmp(s->job_ctx->trap)) {
         cm__ctx_abandon(s->job_ctx);
         s->job_ctx = NULL;
-        return false;
+        return forget_job(s), false;
     }
     for (int32_t i = 0; i < count; i++)
         cm__rank_gates(s->job_ctx, gates, &s->predict.limits, entries[i], count > 1 ? s->operands[i] : NULL);
