@@ -15,7 +15,7 @@ const Compare = (() => {
     ['Cost', e => usd(Format.dollars(e)), e => Format.dollars(e)],
     ['Energy', e => Format.energy(Format.joules(e)), e => Format.joules(e)],
     ['CO₂', e => Format.mass(Format.carbon(e)), e => Format.carbon(e)],
-    ['Throughput', e => short(e.throughput_samples_s, 'samples/s'), e => e.throughput_samples_s],
+    ['Throughput', e => short(e.throughput_samples_s) + ' samples/s', e => e.throughput_samples_s],
     ['Step', e => duration(e.step_time_s), null],
     ['Batch', e => (e.batch ? String(e.batch) : '–'), null],
     ['Precision', e => e.precision || '–', null],

@@ -179,6 +179,7 @@ const Figures = (() => {
       borderDash: [5, 4],
       borderWidth: 1,
       pointRadius: 0,
+      pointStyle: 'line',
     };
     draw(
       id,

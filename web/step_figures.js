@@ -240,7 +240,10 @@ const StepFigures = (() => {
           ),
           ...(alone && { memory: { ...axis('GiB', { beginAtZero: true }), position: 'right', grid: { drawOnChartArea: false } } }),
         },
-        plugins: tip(c => 'batch ' + c.raw.x + ': ' + short(c.raw.y, alone ? c.dataset.label : 'samples/s')),
+        plugins: {
+          legend: legend({ usePointStyle: true, pointStyle: 'line' }),
+          ...tip(c => 'batch ' + c.raw.x + ': ' + short(c.raw.y) + ' ' + (alone ? c.dataset.label : 'samples/s')),
+        },
       },
     });
   }
@@ -285,8 +288,8 @@ const StepFigures = (() => {
                 ', ' +
                 c.raw.x +
                 ' devices: ' +
-                short(c.raw.y, 'samples/s') +
-                ', efficiency ' +
+                short(c.raw.y) +
+                ' samples/s, efficiency ' +
                 short(100 * c.raw.efficiency) +
                 ' %',
             },
