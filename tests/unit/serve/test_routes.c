@@ -44,12 +44,13 @@ static void test_jobs(void **state)
     assert_string_equal(words, "rank --job={\"models\":[{\"model\":\"gpt2\"}]} --json");
     assert_int_equal(get("/api/job", "text=--help", DOCUMENT), 200);
     assert_string_equal(words, "job show -- --help\n");
+    assert_int_equal(get("/api/script", "networks=[{\"model\":\"gpt2\"}]", DOCUMENT), 200);
+    assert_string_equal(words, "rank --job={\"models\":[{\"model\":\"gpt2\"}]} --job-script=-");
     int before = asked;
     assert_int_equal(get("/api/rank", "networks=[{\"model\":\"/etc/passwd\"}]", "no model"), 404);
     assert_int_equal(get("/api/rank", "networks=[{\"weight\":\"2\"}]", "names no model"), 400);
     assert_int_equal(get("/api/rank", "networks=[]", "is a list"), 400);
     assert_int_equal(get("/api/rank", "networks=gpt2", "is a list"), 400);
-    assert_int_equal(get("/api/script", "networks=[{\"model\":\"gpt2\"}]", "names no model"), 400);
     assert_int_equal(get("/api/job", "", "has no text"), 400);
     assert_int_equal(asked, before);
 }
