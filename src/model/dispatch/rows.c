@@ -80,6 +80,8 @@ static void in_rows(cm__dispatch *d, int32_t node, const cm_node *forward)
     if (n != forward) cm__call_in_rows(d, node, forward->inputs[0]);
 }
 
+/* A norm of the model's input has no gradient of it: backward only adds up the columns of input and gradient, for scale and
+   shift (dX_data in ATen/native/cuda/layer_norm_kernel.cu). */
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
@@ -87,8 +89,10 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     int64_t          axis = cm__attr_int(forward, CM_ATTR_AXIS, -1);
     int32_t          first = (int32_t)(axis < 0 ? axis + x->rank : axis);
     int              op = forward->op == CM_OP_LAYER_NORM ? CM__CALL_LAYER_NORM : CM__CALL_RMS_NORM;
-    CM__CALL_SIZED(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), cm__poly_product(x->dims, first),
-                   cm__poly_product(x->dims + first, x->rank - first));
+    cm_poly          rows = cm__poly_product(x->dims, first), columns = cm__poly_product(x->dims + first, x->rank - first);
+    if (pass == CM__PASS_BACKWARD && cm__t(d->g, cm__node(d, node)->outputs[0])->rank < x->rank)
+        cm__call_reduce(d, node, CM__V_SUM, x->dtype, cm__poly_const(1), rows, cm__poly_scale(columns, 2));
+    else CM__CALL_SIZED(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), rows, columns);
 }
 
 /* Rows are the slices of the dimension that has one norm each. */

@@ -171,8 +171,8 @@ static void recomputation_is_forward(void **state)
     }
     assert_int_equal(times(&got[0], "layer_norm forward"), 3);
     assert_in_range(times(&got[1], "layer_norm forward"), 4, 6);
-    assert_int_equal(times(&got[0], "layer_norm backward"), 3);
-    assert_int_equal(times(&got[1], "layer_norm backward"), 3);
+    assert_int_equal(times(&got[0], "layer_norm backward"), 2); /* the first norm reads the input */
+    assert_int_equal(times(&got[1], "layer_norm backward"), 2); /* the first norm reads the input */
 }
 
 int main(void)

@@ -160,6 +160,18 @@ static void weights_of_given_length(void **state)
           FP32, 2, "rms_norm forward weight fp32 6,5", "rms_norm backward weight fp32 6,5");
 }
 
+/* The first norm reads the model's input, which needs no gradient: PyTorch runs the kernel for scale and shift alone, which
+   adds up the columns of the input and of the gradient. */
+static void a_norm_of_the_input(void **state)
+{
+    (void)state;
+    const listed *got = step_calls(CM_RUNTIME_TORCH_EAGER, "input x 16 32\nln\nlinear 32\nln\n", CM_PRECISION_FP32,
+                                   CM_LAYOUT_AUTO, 4);
+    assert_int_equal(times(got, "layer_norm forward - fp32 64,32"), 2);
+    assert_int_equal(times(got, "layer_norm backward - fp32 64,32"), 1);
+    assert_int_equal(times(got, "reduce forward sum fp32 1,64,64"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +179,7 @@ int main(void)
         cmocka_unit_test(a_batch_norm_without_shift), cmocka_unit_test(a_batch_norm_of_rows),
         cmocka_unit_test(a_batch_norm_of_a_part), cmocka_unit_test(a_batch_norm_with_another_layout),
         cmocka_unit_test(a_group_norm), cmocka_unit_test(pools), cmocka_unit_test(stacks_of_views),
-        cmocka_unit_test(sums_of_bags), cmocka_unit_test(weights_of_given_length)};
+        cmocka_unit_test(sums_of_bags), cmocka_unit_test(weights_of_given_length),
+        cmocka_unit_test(a_norm_of_the_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
