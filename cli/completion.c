@@ -25,7 +25,10 @@ NAMES_AFTER_DEFAULT(precision, CM_PRECISIONS)
 NAMES_AFTER_DEFAULT(optimizer, CM_OPTIMIZERS)
 NAMES_AFTER_DEFAULT(runtime, CM_RUNTIMES + 1)
 NAMES(loss, CM_LOSSES)
-NAMES(recompute, CM_RECOMPUTES)
+static const char *recompute_at(int i)
+{
+    return i < CM_RECOMPUTES ? cm_recompute_name((cm_recompute)i) : cm_recompute_policy(i - CM_RECOMPUTES);
+}
 NAMES(attention, CM_ATTENTIONS)
 NAMES(loss_kernel, CM_LOSS_KERNELS)
 NAMES(logits, CM_LOGITS)

@@ -195,6 +195,13 @@ typedef enum cm_module {
     CM_MODULE_CORE_ATTN = 1, CM_MODULE_LAYERNORM = 2, CM_MODULE_MOE_ACT = 4, CM_MODULE_MLA_UP_PROJ = 8
 } cm_module;
 
+/* Tensors of a recomputed layer that a JAX program's checkpoint policy stores: bits of cm_train_options.recompute_kept and
+   recompute_moved. */
+typedef enum cm_kept {
+    CM_KEPT_QKV = 1, CM_KEPT_CONTEXT = 2, CM_KEPT_OUT = 4, CM_KEPT_MLP_IN = 8, CM_KEPT_MLP_OUT = 16,
+    CM_KEPT_EXPERTS_IN = 32, CM_KEPT_EXPERTS_OUT = 64
+} cm_kept;
+
 /* flash: one kernel that does not store the scores (FlashAttention, Transformer Engine). math: separate matrix products
    and softmax. efficient, cudnn: PyTorch's memory-efficient kernel, cuDNN's. auto: the one that the runtime chooses on
    the device. */
@@ -326,6 +333,7 @@ typedef struct cm_train_options {
     cm_recompute recompute;
     int32_t      recompute_layers; /* layers that full recomputation repeats, evenly spread; 0: all */
     uint32_t     recompute_modules; /* of selective recomputation: bits of cm_module; 0: see settled.keep_products */
+    uint32_t     recompute_kept, recompute_moved; /* of selective recomputation: bits of cm_kept; on the host: moved */
     /* full recomputation repeats all of a layer, as torch.utils.checkpoint(use_reentrant=True); false: up to the last
        tensor that backward reads */
     bool         whole_layers;
@@ -442,7 +450,8 @@ cm_status cm_optimizer_parse(const char *name, cm_optimizer *optimizer, cm_diag 
 cm_status cm_loss_parse(const char *name, cm_loss *loss, cm_diag *diag);
 cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag *diag);
 /* Sets `recompute`, `recompute_layers` and `recompute_modules` from a name, from "full:20": 20 layers, or from names of
-   modules: "layernorm+moe_act". */
+   modules: "layernorm+moe_act". Sets `recompute_kept` and `recompute_moved` from a policy of MaxText: "minimal". */
+const char *cm_recompute_policy(int index); /* NULL: there are no more */
 cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);

@@ -259,7 +259,8 @@ def graph(model: Model, *, batch: Optional[int] = None, seq: Optional[int] = Non
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     no_fuse: the same as fuse none
     nodes: list every node of the step with its cost
     tensors: list every tensor of the step with its lifetime
@@ -285,7 +286,8 @@ def predict(model: Model, *devices: str, batch: Optional[Union[int, str]] = None
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
     generate: inference that answers a prompt with N tokens: one pass over the prompt, then a step per token with
@@ -320,7 +322,8 @@ def memory(model: Model, *devices: str, batch: Optional[int] = None, seq: Option
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     generate: with loop: tokens of each answer
     prompt: with generate or loop: tokens of the prompt
@@ -346,7 +349,8 @@ def fits(model: Model, device: str, *, batch: Optional[int] = None, seq: Optiona
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     generate: with loop: tokens of each answer
     prompt: with generate or loop: tokens of the prompt
@@ -371,7 +375,8 @@ def batch(model: Model, device: str, *, seq: Optional[int] = None, precision: Op
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     candidates: batch sizes to choose from (default: those that the device allows, or powers of two)
     any: consider every whole number
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
@@ -474,7 +479,8 @@ def scale(model: Model, device: str, *, batch: Optional[int] = None, seq: Option
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     runtime: torch-eager (default on GPUs), torch-compile, megatron, native, tuned, xla or usual
     n: numbers of devices; efficiency is relative to the first one
     plan: a centimani.Plan; its fields may also be given as keywords
@@ -532,7 +538,8 @@ def explain(model: Model, device: str, *, batch: Optional[Union[int, str]] = Non
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     versus: compare with another device
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)
@@ -556,7 +563,8 @@ def timeline(model: Model, device: str, *, batch: Optional[Union[int, str]] = No
         model)
     mode: training (default) or inference: forward pass alone
     recompute: activations to recompute in backward: none (default), selective, full, or full:N: of N layers, evenly
-        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +
+        spread; with runtime megatron also modules: core_attn, layernorm, moe_act, mla_up_proj, joined by +; of JAX
+        programs MaxText's policies, such as minimal
     versus: compare with another device
     runtime: torch-eager, torch-compile[:default|reduce-overhead|max-autotune], megatron, native, tuned, xla or usual
         (default: torch-eager on GPUs)

@@ -313,6 +313,11 @@ cm_poly cm__poly_product(const cm_dim *dims, int32_t count);
 bool    cm__poly_larger(const cm_poly *a, const cm_poly *b); /* at large batch sizes */
 const char *cm__dims_text(const cm_graph *g, const cm_tensor *t); /* "[B, 3, 224, 224]" */
 
+/* recompute_policy.c: reads a policy's name, or "custom:" and tensors; false: it is none. Per node of forward, which of a
+   layer's tensors (cm_kept) it makes; 0: none. */
+bool     cm__policy_read(const char *text, cm_train_options *train);
+uint8_t *cm__policy_tensors(cm__ctx *ctx, const cm_graph *g, int32_t nodes);
+
 /* ---- passes over a graph, in the order they run ----------------------------------------------------------------- */
 
 void cm__fuse(cm_graph *g, cm_fuse what);    /* fuse.c: attention, GELU, norms, linear layers written out */

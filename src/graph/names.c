@@ -152,5 +152,12 @@ cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *d
         return cm__diag_set(diag, CM_ERR_UNKNOWN, "'%s' is not a number of layers such as full:20", text);
     train->recompute_layers = (int32_t)layers;
     train->recompute_modules = modules_of(text);
-    return cm_recompute_parse(some ? "full" : train->recompute_modules ? "selective" : text, &train->recompute, diag);
+    bool        selective = cm__policy_read(text, train) || train->recompute_modules;
+    const char *name = some ? "full" : selective ? "selective" : text;
+    if (cm_recompute_parse(name, &train->recompute, diag) == CM_OK) return CM_OK;
+    char   known[sizeof diag->reason];
+    size_t used = (size_t)snprintf(known, sizeof known, "%s", diag ? diag->reason : "");
+    for (int i = 0; cm_recompute_policy(i) && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, ", %s", cm_recompute_policy(i));
+    return cm__diag_set(diag, CM_ERR_UNKNOWN, "%s, custom:TENSOR+TENSOR=offload", known);
 }

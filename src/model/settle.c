@@ -88,6 +88,10 @@ static cm_status refuse_options(const cm_device *device, const cm_step_options *
     if (o->train.recompute_modules && !megatron)
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--recompute of single modules is megatron's; the runtime is %s",
                             cm_runtime_name(o->runtime));
+    bool jax = cm__is_vendors(o->runtime) || o->runtime == CM_RUNTIME_XLA;
+    if ((o->train.recompute_kept || o->train.recompute_moved) && !jax)
+        return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--recompute by a policy of JAX programs needs --runtime xla, or a TPU; "
+                            "the runtime is %s", cm_runtime_name(o->runtime));
     if (o->train.megatron.narrow_weights && (!megatron || o->train.precision != CM_PRECISION_FP8))
         return cm__diag_set(diag, CM_ERR_UNSUPPORTED, "--fp8-param-gather is of megatron's weights in 8 bits: add "
                             "--runtime megatron --precision fp8");

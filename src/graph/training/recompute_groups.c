@@ -68,15 +68,31 @@ static void keep_boundaries(cm__backward *b)
         }
 }
 
+static void keep_outputs(cm__backward *b)
+{
+    for (int32_t i = 0; i < b->forward_nodes; i++)
+        for (int32_t o = 0; b->keeps[i] && o < b->g->nodes[i].n_outputs; o++)
+            if (b->g->nodes[i].outputs[o] >= 0) b->copy[b->g->nodes[i].outputs[o]] = b->g->nodes[i].outputs[o];
+}
+
 /* PyTorch's selective checkpointing by operator, as in torchtitan (distributed/activation_checkpoint.py): a layer keeps
    the outputs of attention and of every second matrix product, from the first on, and recomputes everything else. */
 static void group_but_products(cm__backward *b)
 {
     group_layers(b);
     b->keeps = cm__kept_products(b->g->ctx, b->g, b->group, b->forward_nodes);
-    for (int32_t i = 0; i < b->forward_nodes; i++)
-        for (int32_t o = 0; b->keeps[i] && o < b->g->nodes[i].n_outputs; o++)
-            if (b->g->nodes[i].outputs[o] >= 0) b->copy[b->g->nodes[i].outputs[o]] = b->g->nodes[i].outputs[o];
+    keep_outputs(b);
+}
+
+/* Attention by products stores no scores: it is computed again although its result is stored. */
+static void group_by_policy(cm__backward *b, const cm_train_options *o)
+{
+    group_layers(b);
+    b->keeps = cm__alloc_array(b->g->ctx, (size_t)b->forward_nodes + 1, sizeof *b->keeps);
+    const uint8_t *tensors = cm__policy_tensors(b->g->ctx, b->g, b->forward_nodes);
+    uint32_t       kept = (o->recompute_kept | o->recompute_moved) & ~(o->attention == CM_ATTENTION_MATH ? CM_KEPT_CONTEXT : 0u);
+    for (int32_t i = 0; i < b->forward_nodes; i++) b->keeps[i] = tensors[i] & kept;
+    keep_outputs(b);
 }
 
 bool *cm__kept_products(cm__ctx *ctx, const cm_graph *g, const int32_t *group, int32_t nodes)
@@ -143,7 +159,8 @@ void cm__group_nodes(cm__backward *b, const cm_train_options *o)
     if (o->recompute == CM_RECOMPUTE_FULL) group_layers(b);
     if (o->recompute == CM_RECOMPUTE_FULL && o->recompute_layers > 0) leave_layers(b, o->recompute_layers);
     bool selective = o->recompute == CM_RECOMPUTE_SELECTIVE, modules = selective && o->recompute_modules;
-    if (selective && (!modules || o->recompute_modules & CM_MODULE_CORE_ATTN))
+    if (selective && (o->recompute_kept || o->recompute_moved)) group_by_policy(b, o);
+    else if (selective && (!modules || o->recompute_modules & CM_MODULE_CORE_ATTN))
         (o->settled.keep_products ? group_but_products : group_attention)(b);
     if (modules) cm__group_modules(b, o->recompute_modules);
     if (o->recompute != CM_RECOMPUTE_NONE || own) link_groups(b);

@@ -32,6 +32,7 @@ typedef struct partition {
     bool           *read;     /* per tensor (by storage): backward reads it */
     bool           *compared; /* per tensor (by storage): backward compares it with numbers */
     bool           *viewed;   /* per tensor (by storage): a library call of backward reads a view of it */
+    bool           *joined;   /* per tensor (by storage): an operator of forward reads it */
     bool           *apart;    /* per node: reads a tensor that was first used far before */
     const int32_t  *same;     /* per tensor: the first that is computed in the same way (shared.c) */
     int32_t        *seen;     /* per node: last tensor whose uses reach it, plus one */
@@ -151,6 +152,13 @@ static bool *kind_of_reader(partition *p, const cm_node *n, bool view)
     return view ? p->viewed : p->read;
 }
 
+/* Google's compiler computes the operands of convolutions inside their kernels, so that these need nothing in memory.
+   What several operators of forward read is in memory already. */
+static bool is_inside(const partition *p, const cm_node *n)
+{
+    return cm__loops_layers(p->f->device) && cm__class(n) == CM_CLASS_CONV;
+}
+
 static void note_reader(partition *p, const cm_node *n, int32_t k)
 {
     int32_t        base = base_of(p->g, n->inputs[k]);
@@ -158,9 +166,11 @@ static void note_reader(partition *p, const cm_node *n, int32_t k)
     bool           view = reads_view(p, n, k);
     bool           alone = maker ? !fuse(p->g, maker, n) : !is_listed(p->g, n) && n->op != CM_OP_CONCAT;
     if (alone && !view) p->library[base] = true;
+    if (n->phase == CM_FORWARD && cm__loops_layers(p->f->device) && maker)
+        p->needed[base] |= p->joined[base], p->joined[base] = true;
     if (n->phase == CM_FORWARD || cm__outside_of(p->g, n)) return;
     kind_of_reader(p, n, view)[base] = true;
-    if (!is_listed(p->g, n) && n->op != CM_OP_CONCAT) p->needed[base] = true;
+    if (!is_listed(p->g, n) && n->op != CM_OP_CONCAT && !is_inside(p, n)) p->needed[base] = true;
 }
 
 static void find_readers(partition *p)
@@ -336,6 +346,7 @@ static partition prepared(cm__ctx *ctx, const cm_footprint *f)
                    .read = cm__alloc_array(ctx, tensors, sizeof *p.read),
                    .compared = cm__alloc_array(ctx, tensors, sizeof *p.compared),
                    .viewed = cm__alloc_array(ctx, tensors, sizeof *p.viewed),
+                   .joined = cm__alloc_array(ctx, tensors, sizeof *p.joined),
                    .apart = cm__alloc_array(ctx, nodes, sizeof *p.apart),
                    .seen = cm__alloc_array(ctx, nodes, sizeof *p.seen),
                    .stack = cm__alloc_array(ctx, tensors, sizeof *p.stack)};

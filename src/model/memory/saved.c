@@ -85,7 +85,9 @@ typedef struct saver {
     cm_footprint *f;
     int32_t       end;     /* last node of backward's loop */
     double       *stored;  /* per tensor: bytes for each of its numbers; 0: none */
+    int32_t      *read, *again; /* per tensor: the first and the last node of backward that read it */
     bool         *counted; /* per node of forward: what is inside it has been added */
+    const uint8_t *tensors; /* per node of forward: its name in a policy; NULL: none is in the host's memory */
     bool         *repeated; /* per node of forward: backward computes it again */
 } saver;
 
@@ -124,6 +126,8 @@ static void read_by(const saver *s, const cm_node *n)
         const cm_tensor *x = cm__t(g, t), *read = cm__t(g, n->inputs[k]);
         double           each = width(g, x) * (kernel ? row_padding(read) : padding(read));
         if (each > s->stored[t]) s->stored[t] = each;
+        s->again[t] = (int32_t)(n - g->nodes);
+        if (!s->read[t]) s->read[t] = s->again[t];
     }
     if (!again && is_of_layer(g, n->source)) add_of(s, n->source);
 }
@@ -160,6 +164,15 @@ static void shorten(const saver *s, const int32_t *last)
     }
 }
 
+/* A policy stores it in the host's memory: while a layer's backward runs, the next one's is transferred. */
+#define BUFFERED 2.0
+
+static bool is_moved(const saver *s, int32_t tensor)
+{
+    int32_t from = cm__t(s->f->step, tensor)->producer;
+    return from >= 0 && s->tensors && s->tensors[from] & s->f->step->asked.recompute_moved;
+}
+
 static const int32_t *last_readers(const cm_graph *g, cm__ctx *scratch)
 {
     int32_t *last = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *last);
@@ -174,9 +187,12 @@ void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end)
     const cm_graph *g = f->step;
     saver           s = {.f = f, .end = end,
                          .stored = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *s.stored),
+                         .read = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *s.read),
+                         .again = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *s.again),
                          .counted = cm__alloc_array(scratch, (size_t)g->n_nodes + 1, sizeof *s.counted),
                          .repeated = cm__alloc_array(scratch, (size_t)g->n_nodes + 1, sizeof *s.repeated)};
     int32_t         before = f->n_pieces;
+    if (g->asked.recompute_moved) s.tensors = cm__policy_tensors(scratch, g, g->n_nodes);
     for (int32_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].phase == CM_RECOMPUTE && g->nodes[i].source >= 0) s.repeated[g->nodes[i].source] = true;
     for (int32_t i = 0; i < g->n_nodes; i++) {
@@ -187,10 +203,14 @@ void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end)
     }
     int32_t after = f->n_pieces;
     f->n_pieces = before;
-    shorten(&s, last_readers(g, scratch));
+    const int32_t *last = last_readers(g, scratch);
+    shorten(&s, last);
     f->n_pieces = after;
     for (int32_t t = 0; t < g->n_tensors; t++) {
         cm_poly elements = cm_tensor_elements(cm__t(g, t));
-        if (s.stored[t] > 0) add(&s, t, cm__poly_scale(elements, s.stored[t]), cm__t(g, t)->producer, end);
+        cm_poly bytes = cm__poly_scale(elements, s.stored[t]);
+        int32_t from = cm__t(g, t)->producer;
+        if (s.stored[t] > 0) add(&s, t, bytes, from, is_moved(&s, t) ? (last[t] > from ? last[t] : from) : end);
+        if (is_moved(&s, t)) add(&s, t, cm__poly_scale(bytes, BUFFERED), s.read[t], s.again[t]);
     }
 }
