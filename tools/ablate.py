@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""ablate.py PROGRAM CAPTURES [--list NAME]... [--together RULE,RULE...]... [--only RULE,...] [--jobs N]
+"""ablate.py CAPTURES [--list NAME]... [--together RULE,RULE...]... [--only RULE,...] [--jobs N] [--program PROGRAM]
 
 What each rule of the time model is worth: the error of kernel times with it and without it, on lists of networks that
-were measured after their prediction (evidence/). PROGRAM is a development build:
+were measured after their prediction (evidence/). One command does all of it:
 
-    meson setup build-ablate -Dablation=true && ninja -C build-ablate centimani
-    python3 tools/ablate.py build-ablate/centimani CAPTURES
+    python3 tools/ablate.py ../captures
 
-CAPTURES is a folder of captures as tools/first_sight/predict.py makes them. Steps without a capture are left out; the
-others of the same source (timm, written ...) weigh as much more. Such a program says on stderr which rules changed a
-prediction (src/base/ablation.h), so that only those predictions are made again without a rule. --together also leaves
-out several rules at once. A rule stays if a list's mean error grows by a visible amount, 0.05 points or more; the table is
-sorted by the largest growth.
+It builds the program with -Dablation=true in build-ablate, captures the networks of the lists that CAPTURES lacks (without a
+GPU; needs PyTorch, timm and transformers, otherwise they are left out), and predicts every measured step that has a capture.
+The steps that have one weigh as much as all of the same source (timm, written ...). Such a program says on stderr which
+rules changed a prediction (src/base/ablation.h), so that only those predictions are made again without a rule. --together
+also leaves out several rules at once. A rule stays if a list's mean error grows by a visible amount, 0.05 points or more; the
+table is sorted by the largest growth.
 """
 import argparse
-import csv
 import functools
+import importlib.util
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -26,30 +27,46 @@ from concurrent.futures import ThreadPoolExecutor
 
 import evidence
 
+sys.path.insert(1, str(evidence.ROOT / "tools/first_sight"))
+import compare  # noqa: E402
+import predict  # noqa: E402
+
 LISTS = ["eager-q", "eager-r", "eager-s", "compiled-p", "compiled-q", "compiled-r"]
 
 
-@functools.cache
-def rows_of(path):
-    with evidence.opened(path) as lines:
-        return list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+rows_of = functools.cache(compare.table)
 
 
-def key(row):
-    return row["case"], row.get("mode"), row["precision"], row["layout"], int(row["batch"])
+def build():
+    subprocess.run(["tools/build.sh", "build-ablate", "-Dablation=true"], cwd=evidence.ROOT, stdout=sys.stderr, check=True)
+    return str(evidence.ROOT / "build-ablate/centimani")
+
+
+def capture(args, names):
+    """Capture what the folder lacks, in several processes; a network that cannot be captured leaves a file that says why."""
+    if not importlib.util.find_spec("torch"):
+        return print("no PyTorch: only networks that are captured already", file=sys.stderr)
+    pathlib.Path(args.captures).mkdir(parents=True, exist_ok=True)
+    words = [sys.executable, evidence.ROOT / "tools/first_sight/predict.py", "capture"]
+    for name in names:
+        parts = [subprocess.Popen([*words, f"{name}/names.txt", args.captures, "--part", f"{part}/{args.jobs}"], stdout=sys.stderr,
+                                  env={**os.environ, "PYTHONPATH": str(evidence.ROOT / "python"), "OMP_NUM_THREADS": "1"})
+                 for part in range(args.jobs)]
+        for part in parts:
+            part.wait()
 
 
 def steps_of(args, name):
     """Measured steps of a list that have a capture, as (list, question, measured kernel time, source)."""
-    measured = {key(r): float(r["union_s"]) for r in rows_of(f"{name}/measured.tsv")}
+    measured = {compare.key(r): float(r["union_s"]) for r in rows_of(f"{name}/measured.tsv")}
     steps = []
     for row in rows_of(f"{name}/predicted.tsv"):
-        capture = os.path.join(args.captures, row["case"].replace(":", "_").replace("/", "_") + ".cmt.json")
-        if key(row) in measured and os.path.exists(capture):
+        network = predict.file_of(args.captures, row["case"])
+        if compare.key(row) in measured and os.path.exists(network):
             runtime = "torch-compile:" + row["mode"] if row.get("mode") else "torch-eager"
-            words = [args.program, "predict", capture, "--device", "nvidia-h200", "--batch", row["batch"], "--precision", row["precision"],
+            words = [args.program, "predict", network, "--device", "nvidia-h200", "--batch", row["batch"], "--precision", row["precision"],
                      "--layout", row["layout"], "--optimizer", row["optimizer"], "--runtime", runtime, "--json"]
-            steps.append((name, words, measured[key(row)], row["case"].split(":")[0]))
+            steps.append((name, words, measured[compare.key(row)], row["case"].split(":")[0]))
     return steps
 
 
@@ -76,13 +93,15 @@ def means(steps, errors):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program")
     parser.add_argument("captures")
+    parser.add_argument("--program", help="a program with -Dablation=true, instead of build-ablate/centimani")
     parser.add_argument("--list", action="append", choices=LISTS, help="only this list")
     parser.add_argument("--together", action="append", default=[], help="rules to leave out at once")
     parser.add_argument("--only", help="rules to leave out, instead of all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
+    args.program = args.program or build()
+    capture(args, args.list or LISTS)
     steps = [step for name in args.list or LISTS for step in steps_of(args, name)]
     with ThreadPoolExecutor(args.jobs) as pool:
         found = list(pool.map(predicted, steps))

@@ -98,12 +98,11 @@ def columns(count, classes, backward):
     return run, {"rows": count, "cols": classes}, "oft"
 
 
-def places(channels, side, backward):
-    x = rand(8, channels, side, side, grad=backward)
+def places(channels, side):
+    x = rand(8, channels, side, side, grad=True)
     grid = F.affine_grid(torch.eye(2, 3, device="cuda").expand(8, 2, 3), x.shape, align_corners=False)
-    run = (lambda: F.grid_sample(x, grid, align_corners=False)) if not backward else \
-        gradient(F.grid_sample(x, grid, align_corners=False), x)
-    return run, {"n": 8, "c": channels, "h": side, "w": side, "out_h": side, "out_w": side}, "grid_sampler"
+    return gradient(F.grid_sample(x, grid, align_corners=False), x), \
+        {"n": 8, "c": channels, "h": side, "w": side, "out_h": side, "out_w": side}, "grid_sampler"
 
 
 def factored(batch, n):
@@ -127,12 +126,6 @@ def labels(count, classes):
     return lambda: F.nll_loss(x, y), {"labels": count}, "nll"
 
 
-def gathered(tokens, width):
-    table, index = rows(100000, tokens, width)
-    index = index[:, None].expand(-1, width)
-    return lambda: torch.gather(table, 0, index), {"tokens": tokens, "vocab": 100000, "width": width}
-
-
 def deformed(channels, side, part):
     from torchvision.ops import deform_conv2d
     x, offset = rand(4, channels, side, side, grad=True), torch.zeros(4, 18, side, side, device="cuda", requires_grad=True)
@@ -147,13 +140,11 @@ def deformed(channels, side, part):
 LAWS = {"volume_pools": ["pool3d forward max", lambda: pool(32, 48), lambda: pool(64, 64)],
         "softmax_columns": ["softmax forward planes", lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
         "softmax_columns_backward": ["softmax backward planes", lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
-        "sampled_places": ["resize forward sample:nchw", lambda: places(64, 64, False), lambda: places(128, 96, False)],
-        "sampled_places_backward": ["resize backward sample:nchw", lambda: places(64, 64, True), lambda: places(128, 96, True)],
+        "sampled_places_backward": ["resize backward sample:nchw", lambda: places(64, 64), lambda: places(128, 96)],
         "factor_rows": ["factor forward cholesky", lambda: factored(128, 256), lambda: factored(32, 365)],
         "triangular_rows": ["factor forward substitute", lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
         "copied_rows": ["embedding forward select", lambda: copied(3000000, 32), lambda: copied(5000000, 16)],
         "labels": ["labels forward -", lambda: labels(65536, 32), lambda: labels(400000, 8)],
-        "gathered_rows": ["embedding forward gather:rows", lambda: gathered(65536, 64), lambda: gathered(500000, 128)],
         "deformed_columns": ["deform forward columns", lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
         "deformed_places": ["deform forward places", lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
         "deformed_image": ["deform forward image", lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
@@ -196,12 +187,6 @@ def grown(layout, scale):
     return make
 
 
-def added(count):
-    table, index, values = rand(10000, 64), torch.randint(0, 10000, (count,), device="cuda"), rand(count, 64)
-    compiled = torch.compile(lambda t, i, v: t.index_add(0, i, v), dynamic=False)
-    return (lambda: compiled(table, index, values)), values.numel()
-
-
 def generated():
     """Rules of generated kernels, by name."""
     byte = slope(copies, 1 << 25, 1 << 26)
@@ -212,7 +197,6 @@ def generated():
     yield "atomic_add", twice
     yield "atomic_add_lanes", 8 / (eight / twice)
     yield "atomic_add_nhwc", slope(grown(torch.channels_last, 2), 64, 128) / byte
-    yield "atomic_add_share", (slope(added, 1 << 18, 1 << 19) / byte - 4) / 4
 
 
 def laws(only):

@@ -17,7 +17,7 @@ static const struct {
     [CM__FORM_NONE] = {"", false},       [CM__FORM_PART] = {"part", false},  [CM__FORM_STRIDED] = {"strided", false},
     [CM__FORM_TURNED] = {"turned", false}, [CM__FORM_ROW] = {"row", false},  [CM__FORM_COL] = {"col", false},
     [CM__FORM_PLANE] = {"plane", false}, [CM__FORM_NCHW] = {"nchw", false},  [CM__FORM_NHWC] = {"nhwc", false},
-    [CM__FORM_ROWS] = {"rows", false},   [CM__FORM_FLASH1] = {"flash1", true}, [CM__FORM_FLASH] = {"flash", true},
+    [CM__FORM_FLASH1] = {"flash1", true}, [CM__FORM_FLASH] = {"flash", true},
     [CM__FORM_EFFICIENT] = {"efficient", true}, [CM__FORM_CUDNN] = {"cudnn", true},
 };
 

@@ -89,14 +89,6 @@ static void look_up_rows(cm__dispatch *d, int32_t node, const cm_node *forward, 
                   rows_hit(d->g, forward->inputs[1], pass, table->dims[axis]), others(table, axis));
 }
 
-/* True: the index, of the shape of what is looked up, is expanded over the last dimension, and not the one it indexes. */
-static bool is_index_of_rows(cm__dispatch *d, int32_t index, int32_t axis)
-{
-    const cm_tensor *t = cm__t(d->g, index);
-    int32_t          last = t->rank - 1;
-    return axis < last && cm__strides_size(t->dims[last]) > 1 && !cm__strides_of(d->strides, index)[last];
-}
-
 #define VECTOR_BYTES 16 /* that a thread copies at once (vectorized_gather_kernel in ATen/native/cuda/IndexKernelUtils.cu) */
 
 /* Whether gather() copies whole rows, as an embedding does. PyTorch does so if the index selects along the first
@@ -107,28 +99,19 @@ static bool copies_rows(cm__dispatch *d, int32_t table, int32_t index, cm_dtype 
     double           width = (double)cm_dtype_size(dtype);
     for (int32_t i = 1; i < t->rank && i < x->rank; i++) {
         if (cm__strides_of(d->strides, index)[i] && cm__strides_size(t->dims[i]) > 1) return false;
-        width *= (double)cm__strides_size(x->dims[i]);
+        width *= (double)cm__strides_size(t->dims[i]);
     }
     return cm__strides_in_rows(d->strides, table) && fmod(width, VECTOR_BYTES) == 0;
 }
 
-/* The last dimension is contiguous: threads that read the same row read the same lines of memory. */
-static bool is_read_by_rows(cm__dispatch *d, int32_t tensor)
-{
-    return cm__strides_of(d->strides, tensor)[cm__t(d->g, tensor)->rank - 1] == 1;
-}
-
-/* One number for each element of the index: its kernel reads an index of rows from the cache, and rows by lines. The table of
-   a gradient is new. */
+/* One number for each element of the index, or whole rows. */
 static void look_up_elements(cm__dispatch *d, int32_t node, cm__pass pass, int32_t whole, int32_t index, int32_t axis,
                              cm_dim count)
 {
     const cm_tensor *table = cm__t(d->g, whole);
-    bool             rows = is_index_of_rows(d, index, axis) && (pass == CM__PASS_BACKWARD || is_read_by_rows(d, whole));
-    cm__variant      each = rows ? CM__V(GATHER, ROWS) : CM__V_GATHER;
-    bool             copies = rows && !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, table->dtype);
-    look_up(d, node, pass, copies ? table->rank == 2 ? CM__V_NONE : CM__V_SELECT : each, table, cm__poly_dim(count),
-            axis);
+    bool             copies = !axis && pass == CM__PASS_FORWARD && copies_rows(d, whole, index, table->dtype);
+    cm__variant      kind = !copies ? CM__V_GATHER : table->rank == 2 ? CM__V_NONE : CM__V_SELECT;
+    look_up(d, node, pass, kind, table, cm__poly_dim(count), axis);
 }
 
 /* The elements with the highest values along an axis; backward writes their gradients into zeros. */

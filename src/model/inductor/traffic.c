@@ -261,14 +261,6 @@ static bool is_contended(const cm_graph *g, const cm_node *n)
     return many && cm__poly_at(&table, 2) == cm__poly_at(&table, 1);
 }
 
-/* What is added to any places of a tensor: the cache reads and writes each number. */
-static double gathered(const cm__fusing *f, const cm_node *n, const cm_node *forward)
-{
-    (void)forward;
-    if (n->op == CM_OP_SCATTER_ELEMENTS && cm__attr_int(n, CM_ATTR_REDUCTION, 0) != CM__ADDS) return 0;
-    return cm__time_factors.atomic_add_share * (double)cm_dtype_size(cm__t(f->d->g, n->outputs[0])->dtype);
-}
-
 /* In bf16, for which there is no atomic addition, one is tried again whenever another one came first: the square of the
    additions to each number, up to so much per addition, as those of few numbers wait for one another instead of being
    tried at once. Embeddings add up in fp32. */
@@ -290,14 +282,13 @@ static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
 static cm_poly bytes_again(const cm__fusing *f, int32_t node)
 {
     static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
-        [CM_OP_POOL_GRAD] = pool, [CM_OP_RESIZE_GRAD] = resized, [CM_OP_GATHER_GRAD] = gathered,
-        [CM_OP_SCATTER_ELEMENTS] = gathered};
+        [CM_OP_POOL_GRAD] = pool, [CM_OP_RESIZE_GRAD] = resized};
     const cm_node *n = cm__node(f->d, node);
     bool           generated = cm__compiles(f->d->runtime);
     double         bytes = generated && rules[n->op] ? rules[n->op](f, n, cm__forward_of(f->d, n)) : 0;
-    if (bytes > 0 && cm__rule_off(n->op == CM_OP_RESIZE_GRAD ? "resized" : n->op == CM_OP_POOL_GRAD ? "pool" : "gathered")) bytes = 0;
-    int32_t        over = n->op == CM_OP_POOL_GRAD ? n->outputs[0] : n->inputs[n->op == CM_OP_SCATTER_ELEMENTS ? 2 : 0];
-    return bytes > 0 && over >= 0 ? cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes) : cm__poly_const(0);
+    if (bytes <= 0 || cm__rule_off(n->op == CM_OP_POOL_GRAD ? "pool" : "resized")) return cm__poly_const(0);
+    int32_t over = n->op == CM_OP_POOL_GRAD ? n->outputs[0] : n->inputs[0];
+    return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes);
 }
 
 /* ---- computed again ---------------------------------------------------------------------------------------------- */

@@ -83,22 +83,21 @@ static void gradients_of_resized_rows_are_added_with_channels_last(void **state)
 }
 
 /* 3 rows of 4 numbers are added to a table of 100 rows: the gradients and 3 indices are read, the table is
-   written, and each number added. */
+   written. */
 static void gradients_of_look_ups_are_added(void **state)
 {
     (void)state;
     has("tokens x 3\nembed 100 4\nflatten\nlinear 2\n", 1, false, "fused",
-        4 * 12 * (1 + cm__time_factors.atomic_add_share) + counted(8) * 3 + 4 * 400);
+        4 * 12 + counted(8) * 3 + 4 * 400);
     has("tokens x 40\nembed 2 4\nflatten\nlinear 2\n", 1, false, "fused",
-        4 * 160 * (1 + cm__time_factors.atomic_add_share) + counted(8) * 40 + 4 * 8);
+        4 * 160 + counted(8) * 40 + 4 * 8);
 }
 
-/* scatter_add of 2 x 8 numbers times 8 weights into 2 x 8 others: all of them and 16 places are read, the sums written, and
-   16 numbers added. */
+/* scatter_add of 2 x 8 numbers times 8 weights into 2 x 8 others: all of them and 16 places are read, the sums written. */
 static void scattered_numbers_are_added(void **state)
 {
     (void)state;
-    double bytes = 16 * (4 + 4 + 4 + counted(8)) + 8 * 4 + 16 * 4 * cm__time_factors.atomic_add_share;
+    double bytes = 16 * (4 + 4 + 4 + counted(8)) + 8 * 4;
     char   call[128];
     snprintf(call, sizeof call, "elementwise forward fused fp32 1,%lld", (long long)(bytes / 8 + 0.5));
     MAKES_BY(TORCH_COMPILE,
@@ -126,8 +125,8 @@ static const char *copy_of(double bytes)
 static void additions_in_bf16_are_tried_again(void **state)
 {
     (void)state;
-    double few = 800 * (counted(2) + 2 * cm__time_factors.atomic_add_share) + 200 * counted(8) + 32 * counted(2);
-    double many = 80000 * (counted(2) + 2 * cm__time_factors.atomic_add_share) + 20000 * counted(8) + 4000 * counted(2);
+    double few = 800 * counted(2) + 200 * counted(8) + 32 * counted(2);
+    double many = 80000 * counted(2) + 20000 * counted(8) + 4000 * counted(2);
     MAKES_BY(TORCH_COMPILE, TABLE("8", "200"), AMP_BF16, 2,
              copy_of(few + 800 * cm__time_factors.contended_bf16_each));
     MAKES_BY(TORCH_COMPILE, TABLE("1000", "20000"), AMP_BF16, 2,
