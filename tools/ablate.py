@@ -7,12 +7,11 @@ were measured after their prediction (evidence/). One command does all of it:
 
     python3 tools/ablate.py ../captures
 
-It builds the program with -Dablation=true in build-ablate, captures the networks of the lists that CAPTURES lacks (without a
-GPU; needs PyTorch, timm and transformers, otherwise they are left out), and predicts every measured step that has a capture.
-The steps that have one weigh as much as all of the same source (timm, written ...). Such a program says on stderr which
-rules changed a prediction (src/base/ablation.h), so that only those predictions are made again without a rule. --together
-also leaves out several rules at once. A rule stays if a list's mean error grows by a visible amount, 0.05 points or more; the
-table is sorted by the largest growth.
+It builds the program with -Dablation=true in build-ablate, captures the networks that CAPTURES lacks (without a GPU; needs
+PyTorch, timm and transformers), and predicts every measured step that has a capture; these weigh as much as all of the same
+source (timm, written ...). Such a program says on stderr which rules changed a prediction (src/base/ablation.h): only those
+predictions are made again without a rule. --together also leaves out several rules at once. A rule stays if a list's mean error
+grows by a visible amount, 0.05 points or more; the table is sorted by the largest growth.
 """
 import argparse
 import functools
@@ -35,11 +34,6 @@ LISTS = ["eager-q", "eager-r", "eager-s", "compiled-p", "compiled-q", "compiled-
 
 
 rows_of = functools.cache(compare.table)
-
-
-def build():
-    subprocess.run(["tools/build.sh", "build-ablate", "-Dablation=true"], cwd=evidence.ROOT, stdout=sys.stderr, check=True)
-    return str(evidence.ROOT / "build-ablate/centimani")
 
 
 def capture(args, names):
@@ -100,7 +94,9 @@ def main():
     parser.add_argument("--only", help="rules to leave out, instead of all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    args.program = args.program or build()
+    if not args.program:
+        subprocess.run(["tools/build.sh", "build-ablate", "-Dablation=true"], cwd=evidence.ROOT, stdout=sys.stderr, check=True)
+        args.program = str(evidence.ROOT / "build-ablate/centimani")
     capture(args, args.list or LISTS)
     steps = [step for name in args.list or LISTS for step in steps_of(args, name)]
     with ThreadPoolExecutor(args.jobs) as pool:
