@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,14 +153,21 @@ int save_text(const char *path, const char *text)
     return code;
 }
 
+/* Whether the results go to a pipe whose reader has closed it, as `head` does. An earlier write may have found this. */
+static bool reader_left(void)
+{
+    struct pollfd pipe = {.fd = fileno(results())};
+    return errno == EPIPE || (poll(&pipe, 1, 0) > 0 && (pipe.revents & POLLERR));
+}
+
 int finish_output(int status)
 {
     bool failed = ferror(results());
     errno = 0;
     failed = fflush(results()) != 0 || failed;
     if (!failed) return status;
-    if (errno != EPIPE) /* EPIPE: the reader has closed the pipe on purpose */
-        say("cannot write the result: %s", errno ? strerror(errno) : "write error");
+    int error = errno;
+    if (!reader_left()) say("cannot write the result: %s", error ? strerror(error) : "write error");
     return EXIT_FAILED;
 }
 
