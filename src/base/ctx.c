@@ -55,27 +55,27 @@ cm_status cm__ctx_abandon(cm__ctx *ctx)
     return status;
 }
 
-static void release_scratch(void *held)
+static void release_scratch(void *reference)
 {
-    cm__ctx **scratch = held;
+    cm__ctx **scratch = reference;
     cm__ctx_free(*scratch);
 }
 
 cm__ctx *cm__scratch_new(cm__ctx *parent)
 {
-    cm__ctx **held = cm__alloc(parent, sizeof *held);
-    cm__defer(parent, release_scratch, held);
-    *held = cm__ctx_new(NULL);
-    if (!*held) cm__fail(parent, CM_ERR_MEMORY, "out of memory");
-    (*held)->diag = parent->diag;
-    (*held)->parent = parent;
-    (*held)->held = held;
-    return *held;
+    cm__ctx **reference = cm__alloc(parent, sizeof *reference);
+    cm__defer(parent, release_scratch, reference);
+    *reference = cm__ctx_new(NULL);
+    if (!*reference) cm__fail(parent, CM_ERR_MEMORY, "out of memory");
+    (*reference)->diag = parent->diag;
+    (*reference)->parent = parent;
+    (*reference)->reference = reference;
+    return *reference;
 }
 
 void cm__scratch_free(cm__ctx *scratch)
 {
-    *scratch->held = NULL;
+    *scratch->reference = NULL;
     cm__ctx_free(scratch);
 }
 

@@ -33,7 +33,7 @@ typedef struct cm__ctx {
     struct cm__chunk  *chunks;
     struct cm__defer  *defers;
     struct cm__ctx    *parent; /* of a scratch context, which fails through it; NULL: none */
-    struct cm__ctx   **held;   /* where the parent refers to a scratch context */
+    struct cm__ctx   **reference;  /* where the parent refers to a scratch context */
 } cm__ctx;
 
 cm__ctx  *cm__ctx_new(cm_diag *diag);

@@ -14,7 +14,7 @@
 
 typedef struct work {
     const cm__lsq *q;
-    double        *r, *moved, *jacobian; /* jacobian: one row per parameter */
+    double        *r, *shifted, *jacobian; /* jacobian: one row per parameter */
     double         matrix[CM__LSQ_MAX][CM__LSQ_MAX], gradient[CM__LSQ_MAX], step[CM__LSQ_MAX];
 } work;
 
@@ -34,8 +34,8 @@ static void differentiate(work *w, double *x)
     for (int p = 0; p < q->parameters; p++) {
         double at = x[p], *column = w->jacobian + (size_t)p * (size_t)q->rows;
         x[p] = at + DIFFERENCE;
-        q->residuals(x, w->moved, q->data);
-        for (int i = 0; i < q->rows; i++) column[i] = (w->moved[i] - w->r[i]) / DIFFERENCE;
+        q->residuals(x, w->shifted, q->data);
+        for (int i = 0; i < q->rows; i++) column[i] = (w->shifted[i] - w->r[i]) / DIFFERENCE;
         x[p] = at;
     }
 }
@@ -96,7 +96,7 @@ double cm__lsq_solve(cm__ctx *ctx, const cm__lsq *q, double *x)
     double next[CM__LSQ_MAX], damping = DAMPING_FIRST;
     w->q = q;
     w->r = cm__alloc_array(ctx, (size_t)q->rows, sizeof *w->r);
-    w->moved = cm__alloc_array(ctx, (size_t)q->rows, sizeof *w->moved);
+    w->shifted = cm__alloc_array(ctx, (size_t)q->rows, sizeof *w->shifted);
     w->jacobian = cm__alloc_array(ctx, (size_t)q->rows * (size_t)q->parameters, sizeof *w->jacobian);
     q->residuals(x, w->r, q->data);
     double best = loss(q, w->r);
@@ -107,12 +107,12 @@ double cm__lsq_solve(cm__ctx *ctx, const cm__lsq *q, double *x)
         for (; damping < DAMPING_MAX; damping *= 4) {
             if (!solve(w, damping)) continue;
             take_step(w, x, next);
-            q->residuals(next, w->moved, q->data);
-            double now = loss(q, w->moved);
+            q->residuals(next, w->shifted, q->data);
+            double now = loss(q, w->shifted);
             if (now >= best) continue;
             best = now;
             memcpy(x, next, (size_t)q->parameters * sizeof *x);
-            memcpy(w->r, w->moved, (size_t)q->rows * sizeof *w->r);
+            memcpy(w->r, w->shifted, (size_t)q->rows * sizeof *w->r);
             damping /= 10;
             break;
         }

@@ -260,10 +260,10 @@ static void make_constants(cm_graph *g, const cm_node *n)
     }
 }
 
-static void renumber(cm_graph *g, int32_t i, const int32_t *moved)
+static void renumber(cm_graph *g, int32_t i, const int32_t *new_index)
 {
     cm_node *n = &g->nodes[i];
-    if (n->source >= 0) n->source = moved[n->source];
+    if (n->source >= 0) n->source = new_index[n->source];
     for (int32_t o = 0; o < n->n_outputs; o++)
         if (n->outputs[o] >= 0) cm__t(g, n->outputs[o])->producer = i;
 }
@@ -351,14 +351,14 @@ void cm__keep_unused(cm_graph *g)
 void cm__prune(cm_graph *g)
 {
     const bool *keep = nodes_to_keep(g);
-    int32_t *moved = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *moved), kept = 0;
+    int32_t *new_index = cm__alloc_array(g->ctx, (size_t)g->n_nodes, sizeof *new_index), kept = 0;
     for (int32_t i = 0; i < g->n_nodes; i++) {
-        moved[i] = keep[i] ? kept : -1;
+        new_index[i] = keep[i] ? kept : -1;
         if (!keep[i]) make_constants(g, &g->nodes[i]);
         else g->nodes[kept++] = g->nodes[i];
     }
     g->n_nodes = kept;
-    for (int32_t i = 0; i < kept; i++) renumber(g, i, moved);
+    for (int32_t i = 0; i < kept; i++) renumber(g, i, new_index);
 }
 
 /* ---- lifetimes -------------------------------------------------------------------------------------------------- */

@@ -197,14 +197,14 @@ static int64_t *selected(const cm__strides *s, const view *v)
    others count twice as many numbers; or the reverse (ATen/native/ComplexHelper.h). */
 static int64_t *parted(const cm__strides *s, const view *v)
 {
-    int32_t  apart = v->y->rank > v->x->rank, rank = apart ? v->x->rank : v->y->rank;
+    int32_t  splits = v->y->rank > v->x->rank, rank = splits ? v->x->rank : v->y->rank;
     int64_t *made = strides_new(s, v->y->rank);
     for (int32_t i = 0; i < rank; i++) {
-        if (!apart && v->old[i] % 2) return NULL;
-        made[i] = apart ? 2 * v->old[i] : v->old[i] / 2;
+        if (!splits && v->old[i] % 2) return NULL;
+        made[i] = splits ? 2 * v->old[i] : v->old[i] / 2;
     }
-    if (apart) made[rank] = 1;
-    return apart || v->old[rank] == 1 ? made : NULL;
+    if (splits) made[rank] = 1;
+    return splits || v->old[rank] == 1 ? made : NULL;
 }
 
 static int64_t *whole(const cm__strides *s, const view *v) { return cm__strides_rows(s, v->y); }

@@ -37,9 +37,9 @@ typedef struct searching {
     const cm_graph          *forward;
     const cm_device         *device;
     cm__model               *m;
-    cm__spot               *places;
+    cm__spot               *spots;
     uint64_t                *first; /* number of each place's first plan; one more entry at the end */
-    int32_t                  n_places, cap_places;
+    int32_t                  n_spots, cap_spots;
     atomic_int               next;
     atomic_ullong            done;
     cm__best                 best;
@@ -95,8 +95,8 @@ static double score(void *user, const cm_plan *p, double step_s)
 static void add_place(void *user, const cm_plan *plan)
 {
     searching *s = user;
-    s->places = cm__grow(s->ctx, s->places, s->n_places, &s->cap_places, sizeof *s->places);
-    s->places[s->n_places++] = (cm__spot){*plan, -1, -1};
+    s->spots = cm__grow(s->ctx, s->spots, s->n_spots, &s->cap_spots, sizeof *s->spots);
+    s->spots[s->n_spots++] = (cm__spot){*plan, -1, -1};
 }
 
 static void enumerate(searching *s)
@@ -104,10 +104,10 @@ static void enumerate(searching *s)
     int32_t least = s->o->objective == CM_OBJECTIVE_THROUGHPUT ? s->o->devices : 1;
     for (int32_t n = least; n <= s->o->devices; n++)
         if (s->o->devices % n == 0) cm__space(s->m, n, s->o->global_batch, add_place, s);
-    s->first = cm__alloc_array(s->ctx, (size_t)s->n_places + 1, sizeof *s->first);
-    for (int32_t i = 0; i < s->n_places; i++)
-        s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->places[i].plan);
-    if (!s->n_places)
+    s->first = cm__alloc_array(s->ctx, (size_t)s->n_spots + 1, sizeof *s->first);
+    for (int32_t i = 0; i < s->n_spots; i++)
+        s->first[i + 1] = s->first[i] + cm__plans_at(s->m, &s->spots[i].plan);
+    if (!s->n_spots)
         cm__fail(s->ctx, CM_ERR_ARGUMENT,
                  "%d devices are not a product tp x cp x pp x dp in which tp divides %d heads, cp %lld tokens, pp %d "
                  "layers and dp the global batch of %lld: try a batch with more divisors or another number of devices",
@@ -116,8 +116,8 @@ static void enumerate(searching *s)
 
 static void time_places(searching *s)
 {
-    cm__time_places(s->ctx, &(cm__timing){.m = s->m, .forward = s->forward, .device = s->device, .o = s->o,
-                                          .places = s->places, .n_places = s->n_places, .share = cm__rank(s->ranks),
+    cm__time_spots(s->ctx, &(cm__timing){.m = s->m, .forward = s->forward, .device = s->device, .o = s->o,
+                                          .spots = s->spots, .n_spots = s->n_spots, .share = cm__rank(s->ranks),
                                           .shares = cm__rank_count(s->ranks),
                                           .fastest = by_time(s) && !one_of_each(s) ? &s->best : NULL,
                                           .first = s->first});
@@ -131,7 +131,7 @@ static void report_progress(searching *s, double *last)
     if (!s->o->progress || time - *last < 0.1) return;
     *last = time;
     pthread_mutex_lock(&s->lock);
-    cm_search_progress p = {.done = atomic_load(&s->done), .total = s->first[s->n_places],
+    cm_search_progress p = {.done = atomic_load(&s->done), .total = s->first[s->n_spots],
                             .best_step_s = s->best.count ? s->best.list[0].step_s : NAN};
     pthread_mutex_unlock(&s->lock);
     s->o->progress(s->o->user, &p);
@@ -152,10 +152,10 @@ static void work(searching *s, bool speaks)
     if (mine) mine->distinct = one_of_each(s);
     bool      plain = by_time(s);
     bool      late = stopped(s); /* time ran out while layers were timed: only the timed ones count */
-    for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_places;) {
-        if (s->places[i].cost >= 0 && !s->places[i].done)
-            cm__evaluate(s->m, &s->places[i], s->first[i], plain ? NULL : score, s, mine);
-        if (s->places[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
+    for (int i; mine && (late || !stopped(s)) && (i = atomic_fetch_add(&s->next, 1)) < s->n_spots;) {
+        if (s->spots[i].cost >= 0 && !s->spots[i].done)
+            cm__evaluate(s->m, &s->spots[i], s->first[i], plain ? NULL : score, s, mine);
+        if (s->spots[i].cost == CM__TOO_LARGE) mine->evaluated += s->first[i + 1] - s->first[i];
         atomic_fetch_add(&s->done, s->first[i + 1] - s->first[i]);
         if (mine->evaluated > 100000) merge(s, mine);
         if (speaks) report_progress(s, &last);

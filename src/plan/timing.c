@@ -44,31 +44,31 @@ static bool same_group(const cm_plan *a, const cm_plan *b)
     return a->tp == b->tp && a->ep == b->ep && a->sequence_parallel == b->sequence_parallel;
 }
 
-static int32_t group_of(const groups *g, const cm__spot *places, const cm_plan *plan)
+static int32_t group_of(const groups *g, const cm__spot *spots, const cm_plan *plan)
 {
     int32_t i = 0;
-    while (i < g->count && !same_group(&places[g->first[i]].plan, plan)) i++;
+    while (i < g->count && !same_group(&spots[g->first[i]].plan, plan)) i++;
     return i;
 }
 
 /* Each rank times every n-th combination of sizes and micro-batch. */
 static groups find_groups(cm__ctx *ctx, const cm__timing *t)
 {
-    size_t   most = (size_t)t->n_places + 1;
+    size_t   most = (size_t)t->n_spots + 1;
     groups   g = {.first = cm__alloc_array(ctx, most, sizeof *g.first),
                   .next = cm__alloc_array(ctx, most, sizeof *g.next),
                   .taker = cm__alloc_array(ctx, most, sizeof *g.taker)};
     int32_t *last = cm__alloc_array(ctx, most, sizeof *last), key = -1;
     cm_plan  before = {0};
-    for (int32_t i = 0; i < t->n_places; i++) {
-        const cm_plan *p = &t->places[i].plan;
+    for (int32_t i = 0; i < t->n_spots; i++) {
+        const cm_plan *p = &t->spots[i].plan;
         bool           same = same_group(p, &before) && p->cp == before.cp && p->pp == before.pp &&
                     p->micro_batch == before.micro_batch;
         if (!same) key++;
         before = *p;
         g.next[i] = -1;
         if (key % t->shares != t->share) continue;
-        int32_t at = group_of(&g, t->places, p);
+        int32_t at = group_of(&g, t->spots, p);
         if (at < g.count) g.next[last[at]] = i;
         else g.first[g.count++] = i;
         last[at] = i;
@@ -131,7 +131,7 @@ static void time_waiting(const cm__timing *t, cm__model *m, waiting *all, int32_
     bool ordered = t->fastest && !m->whole;
     if (ordered) qsort(all, (size_t)count, sizeof *all, by_least);
     for (int32_t i = 0; i < count; i++) {
-        cm__spot *place = &t->places[all[i].place];
+        cm__spot *place = &t->spots[all[i].place];
         bool      full = ordered && best->count == CM__KEPT;
         if (full && all[i].least_s > best->list[CM__KEPT - 1].score * (1 + ROUNDING)) place->slow = true;
         else if (stopped(t)) place->cost = -1;
@@ -146,12 +146,12 @@ static void time_waiting(const cm__timing *t, cm__model *m, waiting *all, int32_
 static void time_groups(cm__ctx *ctx, dealing *d, cm__model *m, int32_t index, cm__best *best)
 {
     const cm__timing *t = d->t;
-    waiting          *all = cm__alloc_array(ctx, (size_t)t->n_places + 1, sizeof *all);
+    waiting          *all = cm__alloc_array(ctx, (size_t)t->n_spots + 1, sizeof *all);
     int32_t           count = 0;
     for (int32_t g; (g = atomic_fetch_add(&d->next, 1)) < d->groups.count;) {
         d->groups.taker[g] = index;
         for (int32_t i = d->groups.first[g]; i >= 0 && !stopped(t); i = d->groups.next[i]) {
-            cm__spot *place = &t->places[i];
+            cm__spot *place = &t->spots[i];
             all[count] = (waiting){.place = i};
             if (too_large(m, &place->plan)) place->cost = CM__TOO_LARGE;
             else count += measure(m, place, &all[count]);
@@ -194,8 +194,8 @@ static void take_costs(const dealing *d, const worker *w)
     if (t->fastest) cm__best_merge(t->fastest, &w->best);
     for (int32_t g = 0; g < d->groups.count; g++)
         for (int32_t i = d->groups.taker[g] == w->index ? d->groups.first[g] : -1; i >= 0; i = d->groups.next[i]) {
-            if (t->places[i].cost >= 0) t->places[i].cost += first;
-            if (t->places[i].sharded >= 0) t->places[i].sharded += sharded;
+            if (t->spots[i].cost >= 0) t->spots[i].cost += first;
+            if (t->spots[i].sharded >= 0) t->spots[i].sharded += sharded;
         }
 }
 
@@ -225,7 +225,7 @@ static void run_workers(cm__ctx *ctx, dealing *d, int32_t count)
     free_workers(workers, started + 1);
 }
 
-void cm__time_places(cm__ctx *ctx, const cm__timing *t)
+void cm__time_spots(cm__ctx *ctx, const cm__timing *t)
 {
     long    cores = sysconf(_SC_NPROCESSORS_ONLN);
     int32_t threads = t->o->threads ? t->o->threads : cores > 0 ? (int32_t)cores : 1;

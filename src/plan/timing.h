@@ -10,8 +10,8 @@ typedef struct cm__timing {
     const cm_graph          *forward;
     const cm_device         *device;
     const cm_search_options *o; /* threads 0: one for each core */
-    cm__spot                *places;
-    int32_t                  n_places;
+    cm__spot                *spots;
+    int32_t                  n_spots;
     int32_t                  share, shares; /* this rank of so many */
     /* only the CM__KEPT fastest plans are wanted, which are added here: the places where they are are done, and places
        that cannot have one are slow; NULL: all places are timed */
@@ -20,6 +20,6 @@ typedef struct cm__timing {
 } cm__timing;
 
 /* Fills in the costs of the places of this rank. If the search is stopped, those of later places stay -1. */
-void cm__time_places(cm__ctx *ctx, const cm__timing *timing);
+void cm__time_spots(cm__ctx *ctx, const cm__timing *timing);
 
 #endif

@@ -397,7 +397,7 @@ typedef struct cm__job_report {
     const cm__gates      *gates;
 } cm__job_report;
 
-const char *cm__job_unit(const cm_job *job); /* of an entry's value */
+const char *cm__job_unit(const cm_job *job); /* of the number by which the entries of a job are ordered: "h", "USD" ... */
 
 /* The offers of a table as JSON; path NULL: the built-in ones. */
 cm_status cm__prices_json(const char *path, FILE *out, cm_diag *diag);

@@ -129,12 +129,12 @@ static double predicted_utilisation(cm__case *c)
 static double utilisation_on_a100(cm__case *c)
 {
     const cm__benchmark *best = NULL;
-    double               apart = INFINITY;
+    double               nearest = INFINITY;
     for (int32_t i = 0; i < c->store->n_benchmarks; i++) {
         const cm__benchmark *b = &c->store->benchmarks[i];
         double               d = fabs(log(b->batch / (double)c->batch));
-        if (strncmp(b->device, A100, 11) || !same(b->group, cm__group_of(c->run)) || d >= apart) continue;
-        apart = d;
+        if (strncmp(b->device, A100, 11) || !same(b->group, cm__group_of(c->run)) || d >= nearest) continue;
+        nearest = d;
         best = b;
     }
     return best ? best->utilisation : predicted_utilisation(c);

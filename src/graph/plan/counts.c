@@ -38,7 +38,7 @@ void cm__plan_fill(cm__ctx *ctx, cm_plan *p)
                  "needs several of them, and model chunks (--interleave) in a pipeline");
 }
 
-double cm__moved_layers(const cm_plan *p, int32_t parts)
+double cm__offloaded_layers(const cm_plan *p, int32_t parts)
 {
     return p->offload_layers > 0 && p->offload_layers < parts - 2 ? p->offload_layers / (parts - 2.0) : 1;
 }

@@ -14,7 +14,7 @@ bool cm__plan_same(const cm_plan *a, const cm_plan *b);
 
 /* Fraction of the layers whose activations are stored in host memory, if the plan offloads activations. parts: of
    cm__part_count(). */
-double cm__moved_layers(const cm_plan *plan, int32_t parts);
+double cm__offloaded_layers(const cm_plan *plan, int32_t parts);
 
 /* The number of devices that have the same weights: replicas, and devices that share a sequence's tokens. */
 static inline int32_t cm__replicas(const cm_plan *plan) { return plan->dp * (plan->cp > 1 ? plan->cp : 1); }

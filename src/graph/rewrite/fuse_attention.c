@@ -183,11 +183,11 @@ static int32_t past_repeat(const cm__fuser *f, int32_t tensor)
 {
     int32_t          joined = cm__made_by(f, tensor, CM_OP_RESHAPE);
     int32_t          spread = joined < 0 ? -1 : cm__made_by(f, f->g->nodes[joined].inputs[0], CM_OP_EXPAND);
-    int32_t          apart = spread < 0 ? -1 : f->g->nodes[spread].inputs[0], made = -1;
-    const cm_tensor *all = cm__t(f->g, tensor), *one = apart < 0 ? NULL : cm__t(f->g, apart);
+    int32_t          grouped = spread < 0 ? -1 : f->g->nodes[spread].inputs[0], made = -1;
+    const cm_tensor *all = cm__t(f->g, tensor), *one = grouped < 0 ? NULL : cm__t(f->g, grouped);
     if (!one || all->rank != 4 || one->rank != 5 || !cm__dim_is(one->dims[2], 1)) return tensor;
-    made = cm__made_by(f, apart, CM_OP_UNSQUEEZE);
-    if (made < 0) made = cm__made_by(f, apart, CM_OP_RESHAPE);
+    made = cm__made_by(f, grouped, CM_OP_UNSQUEEZE);
+    if (made < 0) made = cm__made_by(f, grouped, CM_OP_RESHAPE);
     const cm_tensor *few = made < 0 ? NULL : cm__in(f->g, &f->g->nodes[made], 0);
     bool same = few && few->rank == 4 && !few->dims[1].per_batch && few->dims[1].fixed > 0 &&
                 all->dims[1].fixed % few->dims[1].fixed == 0;

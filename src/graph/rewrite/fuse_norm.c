@@ -177,10 +177,10 @@ static void forget_factors(cm__fuser *f, const cm_node *n, int32_t node)
 void cm__fuse_group_norm(cm__fuser *f, int32_t node)
 {
     const cm_node n = f->g->nodes[node];
-    const int32_t apart = n.op == CM_OP_INSTANCE_NORM ? cm__made_by(f, n.inputs[0], CM_OP_RESHAPE) : -1;
-    int32_t       last = apart < 0 ? -1 : cm__only_reader_op(f, n.outputs[0], CM_OP_RESHAPE);
+    const int32_t grouped = n.op == CM_OP_INSTANCE_NORM ? cm__made_by(f, n.inputs[0], CM_OP_RESHAPE) : -1;
+    int32_t       last = grouped < 0 ? -1 : cm__only_reader_op(f, n.outputs[0], CM_OP_RESHAPE);
     if (last < 0 || !may_be_all(f, &n, 1, 1) || !may_be_all(f, &n, 2, 0)) return;
-    int32_t          inputs[3] = {f->g->nodes[apart].inputs[0]}, count = 1;
+    int32_t          inputs[3] = {f->g->nodes[grouped].inputs[0]}, count = 1;
     const cm_tensor *x = cm__t(f->g, inputs[0]), *groups = cm__in(f->g, &n, 0);
     if (!are_groups(x, groups, cm__t(f->g, f->g->nodes[last].outputs[0]))) return;
     cm__attr    attr = CM__INTS(CM_ATTR_NUM_GROUPS, groups->dims[1].fixed);

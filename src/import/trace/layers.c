@@ -79,8 +79,8 @@ void cm__aten_grouped_product(cm__trace *t, const cm__trace_op *o, int op)
         cm__fail(t->ctx, CM_ERR_UNSUPPORTED, "rows that the experts do not divide");
     dims[0] = w->dims[0], dims[2] = x->dims[1];
     t->g->plain = true;
-    int32_t apart[] = {rows, cm__trace_shape(t, 3, dims)};
-    int32_t factors[] = {cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), apart, 2, NULL, 0), matrices};
+    int32_t shaped[] = {rows, cm__trace_shape(t, 3, dims)};
+    int32_t factors[] = {cm__emit(t->g, CM_OP_RESHAPE, cm__trace_name(t, o), shaped, 2, NULL, 0), matrices};
     const cm__attr grouped = CM__INTS(CM_ATTR_GROUPED, 1);
     int32_t joined[] = {cm__emit(t->g, op, cm__trace_name(t, o), factors, 2, &grouped, 1),
                         cm__trace_shape(t, 2, y->dims)};
@@ -292,8 +292,8 @@ void cm__aten_attention(cm__trace *t, const cm__trace_op *o, int op)
     cm__attr attrs[] = {CM__INTS(CM_ATTR_CAUSAL, cm__trace_int(t, o, "is_causal", 0)),
                         CM__REAL(CM_ATTR_DROPOUT, cm__trace_real(o, "dropout_p", 0))};
     int32_t  rank = cm__t(t->g, inputs[0])->rank;
-    bool     apart = (rank == 3 || rank == 4) && cm__trace_unfused(t, o, 3);
-    cm__trace_made(t, o, 0, apart ? composed(t, o, inputs)
+    bool     unfused = (rank == 3 || rank == 4) && cm__trace_unfused(t, o, 3);
+    cm__trace_made(t, o, 0, unfused ? composed(t, o, inputs)
                                   : cm__emit(t->g, op, cm__trace_name(t, o), inputs, inputs[3] < 0 ? 3 : 4, attrs, 2));
 }
 

@@ -62,7 +62,7 @@ static void own(const deformed *s, cm__variant kernel, cm_poly threads, cm_poly 
 }
 
 /* The places of a window are two coordinates each. A thread for each coordinate adds up the channels of its group. */
-static void places(const deformed *s)
+static void offset_gradients(const deformed *s)
 {
     cm_poly threads = cm_tensor_elements(cm__in(s->d->g, s->forward, CM__DEFORMED_OFFSETS));
     cm_poly added = cm__poly_scale(s->columns, 2);
@@ -103,7 +103,7 @@ static void backward_calls(const deformed *s, cm_poly pixels)
     fill(s, s->columns);
     over(s, CM__V(COPY, PART), planes, s->pixels);
     products(s, CM__V_TN, s->window, pixels, per_filter);
-    places(s);
+    offset_gradients(s);
     own(s, CM__V_IMAGE, s->columns, cm__poly_const(1));
     fill_like(s, CM__DEFORMED_FILTERS);
     over(s, CM__V(COPY, PART), planes, s->pixels);

@@ -23,14 +23,14 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
 {
     const cm_tensor *q = cm__in(d->g, forward, 0), *k = cm__in(d->g, forward, 1);
     int64_t          given = cm__attr_int(forward, CM_ATTR_Q_NUM_HEADS, 1);
-    bool             apart = q->rank == 4;
-    cm_poly          heads = apart ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
-    cm_poly          samples = apart ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
+    bool             has_heads = q->rank == 4;
+    cm_poly          heads = has_heads ? cm__poly_dim(q->dims[1]) : cm__poly_const((double)given);
+    cm_poly          samples = has_heads ? cm__poly_dim(q->dims[0]) : cm__poly_product(q->dims, q->rank - 2);
     double           devices = d->shards.cp > 1 ? d->shards.cp : 1; /* devices that share the queries */
     return (scores){.batch = cm__poly_mul(samples, heads),
                     .queries = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 2]), 1 / devices),
                     .keys = cm__poly_dim(k->dims[k->rank - 2]),
-                    .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), apart ? 1 : 1.0 / (double)given),
+                    .width = cm__poly_scale(cm__poly_dim(q->dims[q->rank - 1]), has_heads ? 1 : 1.0 / (double)given),
                     .dtype = q->dtype,
                     .masked = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0 || cm__has(forward, 3),
                     .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,

@@ -81,16 +81,16 @@ static double crossed_bytes(cm__dispatch *d, int32_t tensor, const bool kept[CM_
     const cm_tensor *x = cm__t(d->g, tensor);
     const int64_t   *strides = cm__strides_of(d->strides, tensor);
     int32_t          nearest = -1, last = -1; /* dimensions: with the least stride; the last one that stays */
-    int64_t          apart = INT64_MAX;       /* between numbers of a sum */
+    int64_t          summed = INT64_MAX;      /* stride between numbers of a sum */
     for (int32_t i = 0; i < x->rank && strides; i++) {
         if (cm__strides_size(x->dims[i]) < 2 || strides[i] == 0) continue;
         if (nearest < 0 || strides[i] < strides[nearest]) nearest = i;
         if (kept[i]) last = i;
-        else if (strides[i] < apart) apart = strides[i];
+        else if (strides[i] < summed) summed = strides[i];
     }
     if (nearest < 0 || nearest == last || !kept[nearest]) return 0;
     int64_t sums = cm__strides_size(x->dims[last]);
-    bool    along = apart < strides[last]; /* threads of a warp add numbers of one sum */
+    bool    along = summed < strides[last]; /* threads of a warp add numbers of one sum */
     if (along) return sums < FEW_SUMS ? SECTOR_BYTES / 2.0 : SECTOR_BYTES;
     return sums > FEW_SUMS ? SECTOR_BYTES : SECTOR_BYTES / 4.0;
 }
@@ -153,8 +153,8 @@ void cm__dispatch_reduce(cm__dispatch *d, int32_t node)
 {
     const cm_node *n = cm__node(d, node);
     if (cm__attr_find(n, CM_ATTR_INSIDE)) return;
-    bool places = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
-    reduce_as(d, node, places ? CM__V_ARGMAX : reduction_name(n->op)); /* the kernel that also finds places is slower */
+    bool with_index = n->op == CM_OP_ARG_MAX || n->op == CM_OP_ARG_MIN || cm__attr_find(n, CM_ATTR_PLACES);
+    reduce_as(d, node, with_index ? CM__V_ARGMAX : reduction_name(n->op)); /* the kernel that also finds indices is slower */
 }
 
 /* The largest is subtracted first, so that no exponential overflows. */

@@ -37,8 +37,8 @@ static cm__variant norm_layout(cm__dispatch *d, int32_t node, const cm_node *for
     bool    last = batch && cm__strides_channels_last(d->strides, forward->inputs[0]);
     int32_t read = cm__node(d, node)->inputs[0];
     bool    own_kernels = batch && x->dtype == CM_BF16;
-    bool    apart = pass == CM__PASS_BACKWARD && !cm__strides_in_rows(d->strides, read); /* a slice of a wider one */
-    if (batch && x->rank == 2) return apart ? CM__V_APART : CM__V_ROWS;
+    bool    strided = pass == CM__PASS_BACKWARD && !cm__strides_in_rows(d->strides, read); /* a slice of a wider one */
+    if (batch && x->rank == 2) return strided ? CM__V_APART : CM__V_ROWS;
     if (own_kernels && pass == CM__PASS_BACKWARD && !cm__is_image(d, read, last)) return CM__V_MIXED;
     cm__call_as_image(d, node, read, last);
     return last ? CM__V_NHWC : is_plain(d, forward) ? CM__V_PLAIN : CM__V_NCHW;

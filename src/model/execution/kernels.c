@@ -46,8 +46,8 @@ static double score_bytes(const cm__job *j, const cm_node *n)
     bool           forward = n->op == CM_OP_ATTENTION;
     const cm_node *of = forward ? n : &j->g->nodes[n->source];
     double         size = (double)cm_dtype_size(cm__in(j->g, of, 0)->dtype);
-    double         apart = cm__value_or(j->device->execution.joined, 0) > 0 ? SCALING_PASSES : 0;
-    double         passes = apart + (forward ? FORWARD_PASSES : BACKWARD_PASSES);
+    double         scaling = cm__value_or(j->device->execution.joined, 0) > 0 ? SCALING_PASSES : 0;
+    double         passes = scaling + (forward ? FORWARD_PASSES : BACKWARD_PASSES);
     double         dropped = cm__attr_real(of, CM_ATTR_DROPOUT, 0) > 0 ? DROPOUT_PASSES * size + MASK_BYTES : 0;
     return scores * (passes * size + dropped);
 }
@@ -161,8 +161,8 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
             continue;
         }
         double node = node_s(j, i, &kernels, stored);
-        bool   apart = stored && !(cm__job_measured(j, i, j->batch).time_s >= 0);
-        double scores = apart ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
+        bool   unmeasured = stored && !(cm__job_measured(j, i, j->batch).time_s >= 0);
+        double scores = unmeasured ? j->vector_scale * score_bytes(j, n) / j->near_bytes_s : 0;
         r->node_s[i] = node + scores;
         *(cm__job_is_traffic(n) ? &e.others_s : &e.products_s) += node;
         e.free_s += is_weight_gradient(j->g, n) ? node : 0;

@@ -261,8 +261,8 @@ static int32_t candidate(const cm__fusing *f, const cm_node *n)
 static int32_t waits_for(const cm__fusing *f, const cm_node *n, int32_t k)
 {
     int32_t from = producer_of(f, n, k);
-    bool    apart = cm__compiles(f->d->runtime) && n->phase == CM_BACKWARD;
-    return from >= 0 && apart && cm__node(f->d, from)->phase == CM_FORWARD ? -1 : from;
+    bool    separate_graphs = cm__compiles(f->d->runtime) && n->phase == CM_BACKWARD;
+    return from >= 0 && separate_graphs && cm__node(f->d, from)->phase == CM_FORWARD ? -1 : from;
 }
 
 /* The level that a node needs if it joins this kernel and the others of its level; kernel -1: if it joins none. */

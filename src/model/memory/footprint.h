@@ -150,7 +150,7 @@ void cm__copied_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratc
 /* recomputed.c: shortens the lives of pieces that a compiler recomputes in backward. */
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of);
 
-/* graphs.c: what vendors' compilers and loops over layers make of the pieces. */
+/* graphs.c: memory of a step that a vendor's compiler runs as one graph, and of one whose layers are a loop. */
 bool cm__loops_layers(const cm_device *device);
 bool cm__is_loop(const cm_footprint *f, cm__ctx *scratch); /* the layers of this step are a loop */
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
@@ -163,10 +163,10 @@ void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end);
 void    cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);
 int32_t cm__retained_most(const cm_footprint *f);
 
-/* held.c: lengthens the lives of modules' inputs to the end of the module. */
+/* module_inputs.c: lengthens the lives of modules' inputs to the end of the module. */
 void cm__hold_inputs(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
 
-/* held.c: lengthens the lives of what autograd functions saved, and of layers' outputs with reentrant checkpoints. */
+/* module_inputs.c: lengthens the lives of what autograd functions saved, and of layers' outputs with reentrant checkpoints. */
 void cm__hold_in_backward(cm_footprint *f, const int32_t *piece_of, cm__ctx *scratch);
 
 /* retained.c: lengthens the life of the head's input to the end of the loss. piece_of: per tensor. */

@@ -33,7 +33,7 @@ typedef struct partition {
     bool           *compared; /* per tensor (by storage): backward compares it with numbers */
     bool           *viewed;   /* per tensor (by storage): a library call of backward reads a view of it */
     bool           *joined;   /* per tensor (by storage): an operator of forward reads it */
-    bool           *apart;    /* per node: reads a tensor that was first used far before */
+    bool           *distant;  /* per node: reads a tensor that was first used far before */
     const int32_t  *same;     /* per tensor: the first that is computed in the same way (shared.c) */
     int32_t        *seen;     /* per node: last tensor whose uses reach it, plus one */
     int32_t        *stack;    /* of tensors */
@@ -100,7 +100,7 @@ static bool is_reduced(const cm_graph *g, const cm_node *n, int32_t base)
 static bool is_banned(const partition *p, const cm_node *n, int32_t base)
 {
     bool result = n->n_outputs > 0 && base_of(p->g, n->outputs[0]) == base;
-    if (!is_listed(p->g, n) || !result || p->needed[base] || p->apart[n - p->g->nodes]) return true;
+    if (!is_listed(p->g, n) || !result || p->needed[base] || p->distant[n - p->g->nodes]) return true;
     return is_reduced(p->g, n, base);
 }
 
@@ -115,7 +115,7 @@ static bool is_comparison(const cm_graph *g, const cm_node *n)
 static bool reads_centred(const partition *p, const cm_node *n, int32_t k)
 {
     const cm_node *forward = n->source >= 0 && n->op == CM_OP_NORM_GRAD ? &p->g->nodes[n->source] : NULL;
-    return forward && p->apart[n->source] && base_of(p->g, n->inputs[k]) == base_of(p->g, forward->inputs[0]);
+    return forward && p->distant[n->source] && base_of(p->g, n->inputs[k]) == base_of(p->g, forward->inputs[0]);
 }
 
 /* The copy that a linear layer made of its input is stored instead of it (copies.c). */
@@ -243,7 +243,7 @@ static void ban_far_uses(partition *p, int32_t tensor, int32_t first, int32_t la
     }
     for (int32_t i = call + 1; i <= last; i++) {
         const cm_node *n = &g->nodes[i];
-        if (!n->view && reads(p, n, tensor) && (leaf ? is_listed(g, n) : fuse(g, maker, n))) p->apart[i] = true;
+        if (!n->view && reads(p, n, tensor) && (leaf ? is_listed(g, n) : fuse(g, maker, n))) p->distant[i] = true;
     }
 }
 
@@ -272,7 +272,7 @@ static void find_masked(partition *p)
     for (int32_t i = 0; (g->omits_open || g->omits_causal) && i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++) {
         const cm_node *n = &g->nodes[i];
         if (n->op != CM_OP_SOFTMAX || n->outside || !cm__has(n, 0) || cm__in(g, n, 0)->rank != 4) continue;
-        if (!first) p->apart[i] = true;
+        if (!first) p->distant[i] = true;
         first = false;
     }
 }
@@ -347,7 +347,7 @@ static partition prepared(cm__ctx *ctx, const cm_footprint *f)
                    .compared = cm__alloc_array(ctx, tensors, sizeof *p.compared),
                    .viewed = cm__alloc_array(ctx, tensors, sizeof *p.viewed),
                    .joined = cm__alloc_array(ctx, tensors, sizeof *p.joined),
-                   .apart = cm__alloc_array(ctx, nodes, sizeof *p.apart),
+                   .distant = cm__alloc_array(ctx, nodes, sizeof *p.distant),
                    .seen = cm__alloc_array(ctx, nodes, sizeof *p.seen),
                    .stack = cm__alloc_array(ctx, tensors, sizeof *p.stack)};
     return p;

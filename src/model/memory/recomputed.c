@@ -97,8 +97,8 @@ static bool reads_stored(const cm_footprint *f, const cm__fusing *kernels, int32
     bool inlined = kernels->uses[base] == 1 && kernels->kernel[maker] >= 0 && kernels->kernel[node] >= 0;
     if (inlined && is_spread(g, &g->nodes[maker])) return false;
     bool written = g->nodes[maker].op == CM_OP_CONCAT && !is_joined_inside(kernels, base, &g->nodes[node]);
-    bool apart = written || cm__fusing_has_weight_sums(kernels, node);
-    return apart || kernels->kernel[node] != kernels->kernel[maker];
+    bool own_kernel = written || cm__fusing_has_weight_sums(kernels, node);
+    return own_kernel || kernels->kernel[node] != kernels->kernel[maker];
 }
 
 /* A tensor that both the sums of a batch norm's gradient and the kernel after them need is computed again once, in

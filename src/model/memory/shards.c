@@ -102,7 +102,7 @@ static double activation_share(const stage *s, const cm__piece *x)
     bool           kept = s->f->step->nodes[x->born].phase == CM_FORWARD && x->dies < s->f->n_nodes &&
                 s->f->step->nodes[x->dies].phase != CM_FORWARD;
     if (!kept) return p->pp > 1 && s->part[x->born] > 0 && s->part[x->born] < s->parts - 1 ? here * p->pp : here;
-    double moved = p->offload_activations ? cm__moved_layers(p, s->parts) : 0;
+    double moved = p->offload_activations ? cm__offloaded_layers(p, s->parts) : 0;
     /* one layer's activations are in use, the next layer's are transferred */
     return here * (moved * 2.0 / s->parts + (1 - moved) * in_flight(p, s->first));
 }

@@ -130,17 +130,17 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     st.update_host_s = parts->update_host_s;
     /* gradients to the host, weights back */
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
-    st.offload_kept_s = 2 * kept * cm__moved_layers(plan, parts->count) * parts->kept_bytes / parts->host_bytes_s;
+    st.offload_kept_s = 2 * kept * cm__offloaded_layers(plan, parts->count) * parts->kept_bytes / parts->host_bytes_s;
     st.offload_weights_s = 2 * (st.parameters * parts->gradient_bytes + st.frozen_bytes) / parts->host_bytes_s;
     return st;
 }
 
 /* ---- communication ---------------------------------------------------------------------------------------------- */
 
-/* The group of `size` devices whose numbers are `apart` apart, and how many of them are in one node. */
-static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t apart)
+/* The group of `size` devices whose numbers are `stride` apart, and how many of them are in one node. */
+static cm__group spread_group(const cm_fabric *fabric, int32_t size, int32_t stride)
 {
-    int32_t here = cm_fabric_node(fabric) / apart;
+    int32_t here = cm_fabric_node(fabric) / stride;
     return (cm__group){size, here < 1 ? 1 : here < size ? here : size};
 }
 
@@ -192,9 +192,9 @@ static cm__sent send_behind(const cm__parts *parts, const cm__stages *st, const 
 /* The devices that have the same weights as one, and those that have the same experts. */
 static cm__channel channel_of(const cm_plan *p, const cm_fabric *fabric, cm__operation operation, double part)
 {
-    int32_t apart = p->ep > 1 ? p->ep * (cm__whole_experts(p) ? 1 : p->tp) : p->tp;
+    int32_t stride = p->ep > 1 ? p->ep * (cm__whole_experts(p) ? 1 : p->tp) : p->tp;
     return (cm__channel){fabric, operation, spread_group(fabric, cm__replicas(p), p->tp), part,
-                         spread_group(fabric, cm__expert_replicas(p), apart)};
+                         spread_group(fabric, cm__expert_replicas(p), stride)};
 }
 
 cm__waits cm__waits_new(const cm__parts *parts, const cm__stages *st, const cm_plan *p, const cm_fabric *fabric)
@@ -281,8 +281,8 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .update_s = st->update_s / updating(st, p)};
     add_gradients(&it, st, w, p, late);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / updating(st, p);
-    double moved = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
-    it.offload_s += count * fmax(0, moved - st->longest_s); /* overlapped with compute */
+    double offload_s = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
+    it.offload_s += count * fmax(0, offload_s - st->longest_s); /* overlapped with compute */
     it.data_s += w->tied_s;
     it.update_s = fmax(it.update_s, st->update_host_s);
     it.step_s = it.compute_s + it.bubble_s + it.tensor_s + it.pipeline_s + it.data_s - it.hidden_s + it.update_s +

@@ -245,7 +245,7 @@ static void add_sums(cm__making *k, cm__ctx *ctx)
 }
 
 /* How many of so many equal places one token's copies reach, each at random. */
-static double places(double count, double copies) { return count * (1 - pow(1 - 1 / count, copies)); }
+static double receivers(double count, double copies) { return count * (1 - pow(1 - 1 / count, copies)); }
 
 /* Bytes of the tokens that a product of experts reads, before they are cast to 8 bits. */
 static double token_bytes(const cm__making *k, const cm_node *product)
@@ -265,8 +265,8 @@ static double route_time(const cm__making *k, cm__group group, double sent, doub
     int32_t nodes = group.size / group.per_node;
     double  once = sent / copies;
     return fmax(cm__comm_time(k->fabric, CM__ALL_TO_ALL, (cm__group){group.per_node, group.per_node},
-                              once * places(group.size, copies)),
-                cm__comm_time(k->fabric, CM__ALL_TO_ALL, (cm__group){nodes, 1}, once * places(nodes, copies)));
+                              once * receivers(group.size, copies)),
+                cm__comm_time(k->fabric, CM__ALL_TO_ALL, (cm__group){nodes, 1}, once * receivers(nodes, copies)));
 }
 
 typedef struct passes {

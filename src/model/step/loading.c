@@ -99,8 +99,8 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
 static double load_s(const cm__loading *l)
 {
     if (l->waits) return l->read_s + l->prepare_s + l->copy_s;
-    double moved = fmax(l->read_s, l->copy_s);
-    return l->in_turn ? moved + l->prepare_s : fmax(moved, l->prepare_s);
+    double transfer_s = fmax(l->read_s, l->copy_s);
+    return l->in_turn ? transfer_s + l->prepare_s : fmax(transfer_s, l->prepare_s);
 }
 
 static double joined(const cm__loading *l, double compute_s, double load)

@@ -10,7 +10,7 @@
 #define LEAST 1e-7f /* lower bound of a variance after rounding */
 
 /* Squared distance between two tables, in addition to that between features. */
-static float apart(const cm__scales *s, const cm__rows *a, const cm__rows *b)
+static float table_distance(const cm__scales *s, const cm__rows *a, const cm__rows *b)
 {
     double variant = a->variant != b->variant ? s->variant : 0, dtype = a->dtype != b->dtype ? s->dtype : 0,
            pass = a->pass != b->pass ? s->pass : 0;
@@ -37,8 +37,8 @@ typedef float equations[CM__NEIGHBOURS][WIDE];
    squared distance of its table to that one, and the covariance of rows of one table. */
 typedef struct described {
     float of[CM__FEATURES][WIDE];
-    float apart[CM__NEIGHBOURS][WIDE], alike[CM__NEIGHBOURS][WIDE];
-    int   table[CM__NEIGHBOURS]; /* of each neighbour: the row of `apart` and `alike` */
+    float distances[CM__NEIGHBOURS][WIDE], alike[CM__NEIGHBOURS][WIDE];
+    int   table[CM__NEIGHBOURS]; /* of each neighbour: the row of `distances` and `alike` */
 } described;
 
 /* The tables that neighbours are from, each once. */
@@ -64,13 +64,13 @@ static void describe_tables(const sources *from, int neighbours, const cm__rows 
     for (int a = 0; a < from->count; a++) {
         float away[CM__NEIGHBOURS], alike[CM__NEIGHBOURS] = {0};
         for (int b = 0; b < from->count; b++)
-            away[b] = a == b ? 0 : apart(s, &tables[from->of[a]], &tables[from->of[b]]);
+            away[b] = a == b ? 0 : table_distance(s, &tables[from->of[a]], &tables[from->of[b]]);
         alike[a] = (float)s->alike;
         for (int j = 0; j < neighbours; j++) {
-            d->apart[a][j] = away[d->table[j]];
+            d->distances[a][j] = away[d->table[j]];
             d->alike[a][j] = alike[d->table[j]];
         }
-        memset(d->apart[a] + neighbours, 0, (size_t)(WIDE - neighbours) * sizeof(float));
+        memset(d->distances[a] + neighbours, 0, (size_t)(WIDE - neighbours) * sizeof(float));
         memset(d->alike[a] + neighbours, 0, (size_t)(WIDE - neighbours) * sizeof(float));
     }
 }
@@ -119,7 +119,7 @@ static inline void distances(const described *d, int count, int i, int from, flo
         }
     }
     for (int at = from; at < WIDE; at += EIGHT)
-        *(cm__eight *)(out + at) = sum[at / EIGHT] + *(const cm__eight *)(d->apart[d->table[i]] + at);
+        *(cm__eight *)(out + at) = sum[at / EIGHT] + *(const cm__eight *)(d->distances[d->table[i]] + at);
 }
 
 /* For the rows whose first covariance is among the eight from `from` on: a constant, so that the loops over columns
@@ -228,7 +228,7 @@ cm__kriged cm__krige(const cm__scales *s, const cm__rows *tables, int32_t n_tabl
         /* first tables that differ in one property; others only if there are too few neighbours */
         for (int32_t i = 0; i < n_tables; i++)
             if (i != home && differences(&tables[i], &tables[home]) == differing)
-                cm__nearest_beside(&n, tables, i, apart(s, &tables[i], &tables[home]), features, count);
+                cm__nearest_beside(&n, tables, i, table_distance(s, &tables[i], &tables[home]), features, count);
     cm__kriged result = krige(&n, tables, home, count, s);
     result.row = at_home.number;
     result.nearest = sqrt((double)at_home.squared);

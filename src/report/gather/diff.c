@@ -257,14 +257,14 @@ static int by_change(const void *a, const void *b)
     return x != y ? (x < y) - (x > y) : strcmp(p->name, q->name);
 }
 
-static double moved(const cm__changed *c)
+static double magnitude(const cm__changed *c)
 {
     return fabs((isnan(c->after) ? 0 : c->after) - (isnan(c->before) ? 0 : c->before));
 }
 
 static int by_time(const void *a, const void *b)
 {
-    double x = moved(a), y = moved(b);
+    double x = magnitude(a), y = magnitude(b);
     return x != y ? (x < y) - (x > y) : strcmp(((const cm__changed *)a)->name, ((const cm__changed *)b)->name);
 }
 

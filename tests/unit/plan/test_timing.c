@@ -26,8 +26,8 @@ static cm__model *timed(cm__ctx *ctx, const cm_graph *forward, const cm_device *
     cm__model *m = cm__model_for(ctx, forward, device, o, cm__plan_shared_new(ctx));
     places->count = 0;
     cm__space(m, DEVICES, 64, add, places);
-    cm__time_places(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .places = places->all,
-                                       .n_places = places->count, .share = share, .shares = shares});
+    cm__time_spots(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .spots = places->all,
+                                       .n_spots = places->count, .share = share, .shares = shares});
     return m;
 }
 
@@ -147,8 +147,8 @@ static void same_fastest(cm__ctx *ctx, const cm_graph *forward, const cm_device 
     fast.count = 0;
     cm__space(m, DEVICES, 64, add, &fast);
     for (int32_t i = 0; i < fast.count; i++) first[i] = 10000 * (uint64_t)i;
-    cm__time_places(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .places = fast.all,
-                                       .n_places = fast.count, .shares = 1, .fastest = &found, .first = first});
+    cm__time_spots(ctx, &(cm__timing){.m = m, .forward = forward, .device = device, .o = o, .spots = fast.all,
+                                       .n_spots = fast.count, .shares = 1, .fastest = &found, .first = first});
     for (int32_t i = 0; i < fast.count; i++) {
         slow += fast.all[i].slow;
         assert_false(fast.all[i].slow && fast.all[i].done);

@@ -40,7 +40,7 @@ TEST(some_layers_are_offloaded)
     const double expected[] = {[0] = 1, [2] = 0.25, [8] = 1, [9] = 1};
     for (int32_t layers = 0; layers < 10; layers++) {
         cm_plan p = {.offload_activations = true, .offload_layers = layers};
-        if (expected[layers] > 0) assert_true(cm__moved_layers(&p, 10) == expected[layers]);
+        if (expected[layers] > 0) assert_true(cm__offloaded_layers(&p, 10) == expected[layers]);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_held.c - tensors that functions and autograd hold longer than their last reader, found by name. */
+/* test_module_inputs.c - tensors that functions and autograd hold longer than their last reader, found by name. */
 #include <string.h>
 #include "memory_case.h"
 #include "model/memory/footprint.h"

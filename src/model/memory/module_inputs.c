@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * held.c - inputs of modules that eager PyTorch holds until the module returns.
+ * module_inputs.c - inputs of modules that eager PyTorch holds until the module returns.
  *
  * The caller of a module refers to its input, and the module's function to its own variables, until the function
  * returns: the input of attention or of a feed-forward block outlives the products that read it, and queries, keys and
