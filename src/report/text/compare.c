@@ -62,10 +62,11 @@ void cm__compare_text(cm__ctx *ctx, const cm__compare_report *r, FILE *out)
     fprintf(out, "# trace        %d steps on %s, %.0f kernels per step%s\n", t->steps,
             cm__printable(ctx, t->device ? t->device : "an unnamed device"), t->kernels,
             t->shapes ? "" : "; no shapes: record with record_shapes=True");
+    double error = 100 * (p->step_time_s / t->step_time_s - 1);
     fprintf(out, "\nYour step takes %s ms, predicted %s ms (%+.1f %%). The device is busy for %s ms of it, predicted "
                  "%s ms.\n",
             milliseconds(ctx, t->step_time_s), milliseconds(ctx, p->step_time_s),
-            100 * (p->step_time_s / t->step_time_s - 1), milliseconds(ctx, t->device_time_s),
+            fabs(error) < 0.05 ? 0 : error, milliseconds(ctx, t->device_time_s),
             milliseconds(ctx, p->device_time_s));
     fprintf(out, "%.1f %% of the kernels' time are calls that the prediction has too.\n\n",
             100 * r->matched_s / (t->device_time_s + t->overlapped_s));
