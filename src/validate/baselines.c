@@ -38,13 +38,12 @@ static bool one_device(const cm__case *c) { return answers(c) && (c->per_device 
 bool cm__estimate_roofline(cm__case *c, cm__estimate *e)
 {
     if (!answers(c)) return false;
-    cm_totals        totals;
+    const cm_totals *totals = cm__case_totals(c);
     const cm_memory *memory = cm_device_main_memory(c->device);
     double           bytes = 0, bw = memory && memory->bw_bytes_s.known ? memory->bw_bytes_s.value : INFINITY;
-    cm_graph_totals(c->step, c->batch, &totals);
     for (int phase = 0; phase < CM_PHASES; phase++)
         for (int class = 0; class < CM_CLASSES; class++)
-            bytes += totals.read_bytes[phase][class] + totals.write_bytes[phase][class];
+            bytes += totals->read_bytes[phase][class] + totals->write_bytes[phase][class];
     return scaled(c, fmax(cm__case_flop(c) / cm__case_peak(c), bytes / bw), e);
 }
 
@@ -58,11 +57,10 @@ typedef struct cm__benchmark {
 
 static void measure(const cm__case *c, double size[3])
 {
-    cm_totals totals;
-    double    flop = cm__case_flop(c), conv = 0;
-    cm_graph_totals(c->step, c->batch, &totals);
-    for (int phase = 0; phase < CM_PHASES; phase++) conv += totals.flop[phase][CM_CLASS_CONV];
-    size[0] = log(fmax(1, (double)totals.parameters));
+    const cm_totals *totals = cm__case_totals(c);
+    double           flop = cm__case_flop(c), conv = 0;
+    for (int phase = 0; phase < CM_PHASES; phase++) conv += totals->flop[phase][CM_CLASS_CONV];
+    size[0] = log(fmax(1, (double)totals->parameters));
     size[1] = log(fmax(1, flop / (double)c->batch));
     size[2] = flop > 0 ? KIND_WEIGHT * conv / flop : 0;
 }
@@ -151,12 +149,12 @@ bool cm__estimate_utilisation(cm__case *c, cm__estimate *e)
 /* ---- similarity ------------------------------------------------------------------------------------------------- */
 
 /* Distance between models; results on the device itself come before those of its family. */
-static double distance(const cm__case *c, const cm__benchmark *b, const double size[3])
+static double distance(const cm__case *c, const char *family, const cm__benchmark *b, const double size[3])
 {
     const char *device = cm__text_of(c->run, "device");
     bool        here = same(b->device, device);
     double      sum = 0;
-    if (!here && !same(b->family, cm__family_of(c->store, device))) return INFINITY;
+    if (!here && !same(b->family, family)) return INFINITY;
     if (same(b->group, cm__group_of(c->run))) return INFINITY;
     for (int i = 0; i < 3; i++) sum += pow(b->size[i] - size[i], 2);
     return sqrt(sum) + (here ? 0 : 1e6);
@@ -168,8 +166,9 @@ bool cm__estimate_similarity(cm__case *c, cm__estimate *e)
     double size[3], nearest = INFINITY, utilisation = NAN;
     read_benchmarks(c->store);
     measure(c, size);
+    const char *family = cm__family_of(c->store, cm__text_of(c->run, "device"));
     for (int32_t i = 0; i < c->store->n_benchmarks; i++) {
-        double d = distance(c, &c->store->benchmarks[i], size);
+        double d = distance(c, family, &c->store->benchmarks[i], size);
         if (d >= nearest) continue;
         nearest = d;
         utilisation = c->store->benchmarks[i].utilisation;

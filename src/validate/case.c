@@ -309,6 +309,7 @@ cm__case *cm__case_new(cm__store *store, const json_t *set, const json_t *row, c
 {
     cm__case *c = cm__alloc(store->ctx, sizeof *c);
     c->store = store;
+    c->counted = cm__alloc(store->ctx, sizeof *c->counted);
     c->set = set;
     c->run = merged(store, row, over);
     c->reason = cm__text_of(c->run, "reason");

@@ -278,12 +278,17 @@ bool cm__case_fits(cm__case *c)
 
 /* ---- FLOP and peak ---------------------------------------------------------------------------------------------- */
 
+const cm_totals *cm__case_totals(const cm__case *c)
+{
+    if (c->counted->batch != c->batch) cm_graph_totals(c->step, c->batch, &c->counted->totals);
+    c->counted->batch = c->batch;
+    return &c->counted->totals;
+}
+
 double cm__case_flop(const cm__case *c)
 {
-    cm_totals totals;
-    double    flop = 0;
-    cm_graph_totals(c->step, c->batch, &totals);
-    for (int phase = 0; phase < CM_PHASES; phase++) flop += cm_totals_matrix_flop(&totals, phase);
+    double flop = 0;
+    for (int phase = 0; phase < CM_PHASES; phase++) flop += cm_totals_matrix_flop(cm__case_totals(c), phase);
     return flop;
 }
 

@@ -93,12 +93,11 @@ static cm__answer tokens(cm__case *c, cm__estimator *estimate)
 /* FLOP of a step: of matrix units, or of all operators if there is no product. Recomputation does not count. */
 static double work_of(const cm__case *c)
 {
-    cm_totals totals;
-    cm_graph_totals(c->step, c->batch, &totals);
-    double flop = cm__case_flop(c) - cm_totals_matrix_flop(&totals, CM_RECOMPUTE);
+    const cm_totals *totals = cm__case_totals(c);
+    double           flop = cm__case_flop(c) - cm_totals_matrix_flop(totals, CM_RECOMPUTE);
     if (flop > 0) return flop;
     for (int phase = 0; phase < CM_PHASES; phase++)
-        for (int class = 0; class < CM_CLASSES; class++) flop += totals.flop[phase][class];
+        for (int class = 0; class < CM_CLASSES; class++) flop += totals->flop[phase][class];
     return flop;
 }
 

@@ -54,6 +54,12 @@ void cm__results_join(cm__ctx *ctx, json_t *into, const json_t *set, const struc
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 /* One run of a row. */
+/* Totals of a case's step at a batch size; 0: not counted yet. */
+typedef struct cm__counted {
+    cm_totals totals;
+    int64_t   batch;
+} cm__counted;
+
 typedef struct cm__case {
     cm__store       *store;
     const json_t    *set, *run;   /* run: the row, with the members of this run */
@@ -65,6 +71,7 @@ typedef struct cm__case {
     cm_layout        layout;
     int64_t          batch;       /* samples per step over all devices; of one device's share if per_device */
     int32_t          devices, accumulate;
+    cm__counted     *counted;     /* cm__case_totals() */
     bool             per_device;
     const char      *left_out;    /* model that was left out of the fit of the device's profile; NULL: none */
     const char      *reason;      /* why it cannot be predicted; NULL: it can */
@@ -103,7 +110,8 @@ cm__estimator cm__estimate_step, cm__estimate_roofline, cm__estimate_utilisation
 
 /* Adds what the row's host takes to a baseline's step: see 'feeding' and 'dataset' in docs/dev/adding-results.md. */
 void   cm__case_add_host(cm__case *c, cm__estimate *e);
-double cm__case_flop(const cm__case *c); /* matrix FLOP of one step */
+double cm__case_flop(const cm__case *c);
+const cm_totals *cm__case_totals(const cm__case *c); /* of its step at its batch size */ /* matrix FLOP of one step */
 double cm__case_peak(const cm__case *c); /* FLOP/s of one device in the step's precision; NAN: unknown */
 bool   cm__case_fits(cm__case *c);
 
