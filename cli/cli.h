@@ -142,7 +142,8 @@ int  run_rank(settings *s);
 /* job_file.c: stores what a job file says; false: a message was printed. */
 bool read_job(const command *c, settings *s, const char *path);
 void job_parse(struct cm__ctx *ctx, const command *c, settings *s, const char *path, const char *text, size_t size);
-const char *job_place(const cm_diag *diag, char *buf, size_t size); /* "job.yaml: line 3: " or "" */
+/* Where the job file names what a message is about: "job.yaml: line 3: ", or "". */
+const char *job_place(const cm_diag *diag, char *buf, size_t size);
 void forget_job(settings *s);
 bool is_job_text(const char *job); /* a job itself, not the path of a file */
 void settle_job(settings *s); /* after all options: limits of a whole job or of single devices */

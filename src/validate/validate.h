@@ -54,7 +54,7 @@ void cm__results_join(cm__ctx *ctx, json_t *into, const json_t *set, const struc
 /* ---- cases ------------------------------------------------------------------------------------------------------ */
 
 /* One run of a row. */
-/* Totals of a case's step at a batch size; 0: not counted yet. */
+/* The totals of a case's step at this batch size. Batch size 0: they have not been counted. */
 typedef struct cm__counted {
     cm_totals totals;
     int64_t   batch;

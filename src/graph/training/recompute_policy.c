@@ -85,14 +85,15 @@ static int32_t maker(const cm_graph *g, int32_t tensor)
     return from;
 }
 
-/* Marks the products that queries, keys and values come from: norms and positions may lie between. */
-static void mark_operands(const cm_graph *g, uint8_t *kept, int32_t tensor, int32_t block)
+#define BETWEEN 128 /* a node between attention and the products of its queries, keys and values, such as a norm */
+
+/* Marks the makers of a node's first inputs that lie in the same layer. */
+static void mark_makers(const cm_graph *g, uint8_t *kept, const cm_node *n, int32_t inputs)
 {
-    int32_t from = maker(g, tensor);
-    if (from < 0 || g->nodes[from].block != block || kept[from]) return;
-    if (cm__class(&g->nodes[from]) == CM_CLASS_GEMM) kept[from] = CM_KEPT_QKV;
-    else
-        for (int32_t k = 0; k < g->nodes[from].n_inputs; k++) mark_operands(g, kept, g->nodes[from].inputs[k], block);
+    for (int32_t k = 0; k < inputs; k++) {
+        int32_t from = maker(g, n->inputs[k]);
+        if (from >= 0 && g->nodes[from].block == n->block && !kept[from]) kept[from] = BETWEEN;
+    }
 }
 
 static cm_kept kind_of_product(const cm_graph *g, const cm_node *n)
@@ -108,11 +109,12 @@ static cm_kept kind_of_product(const cm_graph *g, const cm_node *n)
 uint8_t *cm__policy_tensors(cm__ctx *ctx, const cm_graph *g, int32_t nodes)
 {
     uint8_t *kept = cm__alloc_array(ctx, (size_t)nodes + 1, sizeof *kept);
-    for (int32_t i = 0; i < nodes; i++) {
+    for (int32_t i = nodes - 1; i >= 0; i--) { /* readers before makers */
         const cm_node *n = &g->nodes[i];
-        if (n->phase != CM_FORWARD || n->block < 0 || n->op != CM_OP_ATTENTION) continue;
-        kept[i] = CM_KEPT_CONTEXT;
-        for (int32_t k = 0; k < 3 && k < n->n_inputs; k++) mark_operands(g, kept, n->inputs[k], n->block);
+        bool           attention = n->phase == CM_FORWARD && n->block >= 0 && n->op == CM_OP_ATTENTION;
+        if (attention) kept[i] = CM_KEPT_CONTEXT;
+        else if (kept[i] && cm__class(n) == CM_CLASS_GEMM) kept[i] = CM_KEPT_QKV;
+        if (attention || kept[i] == BETWEEN) mark_makers(g, kept, n, attention && n->n_inputs > 3 ? 3 : n->n_inputs);
     }
     for (int32_t i = 0; i < nodes; i++) {
         const cm_node *n = &g->nodes[i];

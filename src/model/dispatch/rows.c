@@ -80,8 +80,8 @@ static void in_rows(cm__dispatch *d, int32_t node, const cm_node *forward)
     if (n != forward) cm__call_in_rows(d, node, forward->inputs[0]);
 }
 
-/* A norm of the model's input has no gradient of it: backward only adds up the columns of input and gradient, for scale and
-   shift (dX_data in ATen/native/cuda/layer_norm_kernel.cu). */
+/* The model's input needs no gradient. Backward of a norm that reads it only computes the gradients of scale and shift, which
+   are sums over columns (dX_data in ATen/native/cuda/layer_norm_kernel.cu). */
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);

@@ -113,7 +113,7 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_unset(f->ctx, 2 * (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX,
+    f->pieces = cm__alloc_unset(f->ctx, 3 * (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX,
                                 sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);

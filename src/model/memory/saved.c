@@ -11,7 +11,7 @@
 #include "graph/rule.h"
 #include "model/memory/footprint.h"
 
-/* Stored tensors of an elementwise function's size, in the type of its result, beside its operand. */
+/* How many tensors an elementwise function stores beside its operand. Each has the size and type of its result. */
 static const int8_t inside[CM_OPS] = {
     [CM_OP_GELU] = 4, [CM_OP_SILU] = 2, [CM_OP_SWISH] = 2, [CM_OP_MISH] = 4, [CM_OP_ELU] = 1, [CM_OP_CELU] = 1,
     [CM_OP_SELU] = 1, [CM_OP_SOFTPLUS] = 1, [CM_OP_TANH] = 1, [CM_OP_HARD_SWISH] = 2};
@@ -48,7 +48,11 @@ static double padding(const cm_tensor *t)
 }
 
 /* An operator that a kernel runs reads and writes rows of its last dimension. */
-static double row_padding(const cm_tensor *t) { return filled(t->dims[t->rank - 1].fixed, COLUMNS); }
+static double row_padding(const cm_tensor *t)
+{
+    cm_dim last = t->rank ? t->dims[t->rank - 1] : (cm_dim){0};
+    return last.per_batch || last.fixed < 1 ? 1 : filled(last.fixed, COLUMNS);
+}
 
 static bool is_of_layer(const cm_graph *g, int32_t node)
 {
