@@ -857,6 +857,10 @@ typedef struct cm_alternative {
 } cm_alternative;
 
 /* Memory of one device at one batch size. */
+/* The bytes of a step are the model's; the model's, scaled by what the chip's compiler said at another batch size; or those
+   that the compiler said of this very step, whose verdict is the compiler's too. */
+typedef enum cm_compiled { CM_COMPILED_NOT, CM_COMPILED_SCALED, CM_COMPILED_SAME } cm_compiled;
+
 typedef struct cm_memory_use {
     double       peak_bytes;                /* most bytes allocated at once: the sum of the categories */
     double       categories[CM_CATEGORIES]; /* bytes allocated at the peak */
@@ -875,11 +879,18 @@ typedef struct cm_memory_use {
     int64_t      micro_batch;               /* samples on one device at a time; the numbers above are for these */
     int32_t      devices;                   /* that hold one copy of the model */
     bool         recomputes;                /* the device recomputes activations in backward so that the step fits */
-    double reserved[8]; /* room for members of later versions */
+    cm_compiled  compiled;                  /* whether a captured step has the bytes of its chip's compiler */
+    double reserved[7]; /* room for members of later versions */
 } cm_memory_use;
 
 typedef enum cm_verdict { CM_DOES_NOT_FIT, CM_UNSURE, CM_FITS, CM_VERDICTS } cm_verdict;
 const char *cm_verdict_name(cm_verdict verdict); /* "does not fit", "unsure", "fits" */
+
+/* The samples of one replica for which a captured step was compiled, and the sum of the cycles that the compiler estimates for
+   its operations; false: it was not, or the question changes the step. */
+bool    cm_graph_compiled(const cm_graph *step, int64_t *batch, double *cycles);
+/* The plan of a captured step that divides its arrays; devices 0: there is none. */
+cm_plan cm_model_plan(const char *spec);
 
 /* How likely it is that a step fits, and the 90 % interval of its peak. Every command decides by this function. */
 typedef struct cm_chance {

@@ -7,7 +7,9 @@ import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from .errors import CaptureError
+from .jax_compiled import compiled
 from .jax_rules import Lowering, dtype_name, product_flop
+from .jax_shardings import Shardings
 from .jaxpr import BACKWARD, FORWARD, PRODUCTS, Equation, Value, Walk, _closed
 from .progress import Progress
 from .writer import Solver, Trace, combine
@@ -52,7 +54,9 @@ class Arguments:
             shape = tuple(x.shape)
             if batched and shape and shape[0] == self.batch:
                 shape = (batch, *shape[1:])
-            return jax.ShapeDtypeStruct(shape, x.dtype)
+            sharding = getattr(x, "sharding", None)
+            named = isinstance(sharding, jax.sharding.NamedSharding)
+            return jax.ShapeDtypeStruct(shape, x.dtype, **({"sharding": sharding} if named else {}))
         return tuple(tree_map(lambda x, b=n in self.numbers: scaled(x, b), a) for n, a in enumerate(self.args))
 
 
@@ -61,7 +65,7 @@ class Run:
 
     def __init__(self, step: Callable[..., Any], arguments: Arguments, batch: int):
         args = arguments.at(batch)
-        traced = (step if hasattr(step, "trace") else jax.jit(step)).trace(*args)
+        self.traced = traced = (step if hasattr(step, "trace") else jax.jit(step)).trace(*args)
         body, consts = _closed(traced.jaxpr)
         paths = [(path, x) for path, x in tree_flatten_with_path(args)[0]]
         if len(paths) != len(body.invars):  # static arguments are no leaves
@@ -69,8 +73,9 @@ class Run:
         if len(paths) != len(body.invars):
             raise CaptureError(f"the step reads {len(body.invars)} arrays, and {len(paths)} were given: pass arrays or "
                                "jax.ShapeDtypeStruct for all arguments that are not static")
+        self.arrays = [x for _, x in tree_flatten_with_path(args)[0] if hasattr(x, "shape")]
         self.walk, self.leaves, self.paths = Walk(), [], []
-        self.batched = set()
+        self.batched: "set[int]" = set()
         for at, (path, _) in enumerate(paths):
             v = body.invars[at]
             leaf = Value(v.aval.shape, v.aval.dtype)
@@ -210,13 +215,35 @@ def _precisions(run: Run, loss: Value, t: Lowering) -> Tuple[str, Optional[str]]
     return types if types in HALF else "fp32", low if types not in HALF and low in HALF else None
 
 
+def _record_plan(trace: Trace, run: Run, t: Lowering) -> None:
+    shardings = Shardings(run.arrays, run.traced)
+    if shardings.size(list(shardings.mesh)) > 1:
+        found: List[str] = []
+        roles = {at: t.roles(leaf) for at, leaf in enumerate(run.leaves)}
+        trace.content["plan"] = shardings.plan(roles, found)
+        trace.content["warnings"] += found
+
+
+def _record_compiled(trace: Trace, run: Run, topology: str, batch: int) -> None:
+    """The batch of the answer is that of one replica."""
+    with Progress(f"compiling for {topology}"):
+        answer = compiled(run.traced, run.arrays, run.batched, topology, batch)
+    replicas = trace.content["plan"]["dp"] if "plan" in trace.content else answer["devices"]
+    if "plan" not in trace.content and replicas > 1:
+        trace.content["plan"] = {"mesh": {"data": replicas}, "axes": {"data": "data"}, "devices": replicas, "tp": 1, "cp": 1,
+                                 "dp": replicas, "zero": 0, "ep": 1}
+    trace.content["xla"] = {**answer, "batch": batch // replicas}
+
+
 def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union[int, Sequence[int]],
-                name: Optional[str] = None, precision: Optional[str] = None) -> Trace:
+                name: Optional[str] = None, precision: Optional[str] = None, compile_for: Optional[str] = None) -> Trace:
     """Record one training step of a JAX program: `train_step(*args)` computes a loss, its gradients, and returns the
     new parameters and optimizer state. It is traced, not run: arrays may be jax.ShapeDtypeStruct.
 
     batch_argnums: the arguments whose arrays have the batch as first dimension.
     precision: the default precision of predictions; the step's own types otherwise.
+    compile_for: TPU topology, such as "v6e" or "v6e:2x4x1". The step is compiled for it at the batch size of `args`, and the
+        memory, cycles and collectives of the compiled program are recorded (needs libtpu, no TPU).
     """
     arguments = Arguments(args, batch_argnums)
     points: List[Any] = [(n * arguments.batch, None) for n in TIMES]
@@ -227,6 +254,8 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
             runs.append(Run(train_step, arguments, batch))
             losses.append(_loss(runs[-1]))
             steps.append(_lowered(runs[-1], losses[-1]))
+    each = runs[0].walk.divided  # of shard_map, the program of one device is recorded
+    points = [(batch // each, None) for batch, _ in points]
     types, low = _precisions(runs[0], losses[0], steps[0])
     for t in steps:
         t.autocast = low
@@ -234,10 +263,13 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
     loss = steps[0].at(losses[0])
     trace = combine(steps, points, name or getattr(train_step, "__name__", "step"), parameters, loss, [loss], "fake",
                     {"jax": jax.__version__})
-    trace.content["batch"] = arguments.batch
+    trace.content["batch"] = arguments.batch // each
     trace.content["product_flop"] = Solver(points).number([_flop(run) for run in runs])
     if low is None:
         trace.content["precision"] = trace.content["types"] = types
     if precision is not None:
         trace.content["wanted_precision"] = precision
+    _record_plan(trace, runs[0], steps[0])
+    if compile_for is not None:
+        _record_compiled(trace, Run(train_step, arguments, arguments.batch), compile_for, arguments.batch)
     return trace

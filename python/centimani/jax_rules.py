@@ -148,6 +148,10 @@ class Lowering:
         self.now = e
         if e.name not in RULES:
             raise e.refuse("this primitive is not known to the capture")
+        part = next((v for v in e.inputs if v.whole is not None), None)
+        if part is not None and e.name not in ("all_gather", "convert_element_type"):
+            raise e.refuse(f"shard_map gives each device a part of '{part.name}', which is used without the other parts: the plan "
+                           "of the captured step divides products, so let jax.jit divide them by shardings instead")
         made = RULES[e.name](self, e)
         for value, row in zip(e.outputs, made if isinstance(made, list) else [made]):
             self.bind(value, row)
@@ -472,6 +476,10 @@ RULES: Dict[str, Rule] = {
                                                 *_out(e)),
     "scatter": _scatter(False), "scatter-add": _scatter(True), "scatter_add": _scatter(True),
     "scatter-mul": _scatter(True), "scatter-max": _scatter(False), "scatter-min": _scatter(False),
+    **{name: _alias for name in ("psum", "psum2", "psum_invariant", "pmax", "pmin", "ppermute", "pbroadcast")},
+    "all_gather": lambda t, e: t.emit("cat", [t.at(e.inputs[0])] * (e.outputs[0].shape[e.params["all_gather_dimension"]] // max(
+        e.inputs[0].shape[e.params["all_gather_dimension"]], 1)), *_out(e), dim=e.params["all_gather_dimension"]),
+    "axis_index": _made("arange"),
     "iota": _made("arange"), "random_bits": _made("rand"), "empty": _made("empty"), "empty2": _made("empty"),
     **{name: lambda t, e: [t.row(v.shape, dtype_name(v.dtype), "constant") for v in e.outputs]
        for name in ("random_wrap", "random_unwrap", "random_split", "random_fold_in", "random_seed", "random_clone",

@@ -62,7 +62,7 @@ SPREAD = ("broadcast_in_dim", "reshape", "squeeze", "expand_dims")  # each eleme
 class Value:
     """A tensor of the step. `number`: every element is this known number. `parts`: what a loop stacked into it."""
 
-    __slots__ = ("shape", "dtype", "number", "maker", "parts", "name", "leaf", "same", "tainted")
+    __slots__ = ("shape", "dtype", "number", "maker", "parts", "name", "leaf", "same", "tainted", "whole")
 
     def __init__(self, shape: Sequence[int], dtype: Any, number: Any = None, maker: Optional["Equation"] = None):
         self.shape, self.dtype, self.number, self.maker = tuple(shape), dtype, number, maker
@@ -70,6 +70,7 @@ class Value:
         self.name, self.leaf = "", -1  # of an array among the step's arguments: its path in them, and its number
         self.same: Value = self        # the value of forward that recomputation computes again
         self.tainted = False           # it depends on backward
+        self.whole: Optional[Value] = None  # the array of which shard_map gives each device this part
 
 
 class Equation:
@@ -135,6 +136,7 @@ class Walk:
         self._keys: Dict[int, str] = {}
         self._seen: Dict[Tuple[Any, ...], Equation] = {}      # what forward computed
         self._segments = 0
+        self.divided = 1  # devices among which shard_map divides the batch
         self.stored: List[List[Value]] = []  # what each recomputed layer reads in backward
 
     def run(self, jaxpr: Any, consts: Sequence[Value], args: Sequence[Value], place: Place = Place()) -> List[Value]:
@@ -186,7 +188,7 @@ class Walk:
                 called = called._replace(segment=self._segments)
             body, consts = _closed(inner)
             return self.run(body, self.constants(consts), inputs, called)
-        if name in ("scan", "while", "cond"):
+        if name in ("scan", "while", "cond", "shard_map"):
             return getattr(self, "_" + name)(eqn, inputs, called)
         return self._plain(eqn, inputs, place)
 
@@ -203,6 +205,9 @@ class Walk:
 
     def _plain(self, eqn: Any, inputs: List[Value], place: Place) -> List[Value]:
         """Forward computes the same function of the same values once, as XLA does."""
+        if eqn.primitive.name == "all_gather" and inputs[0].whole is not None \
+                and inputs[0].whole.shape == tuple(eqn.outvars[0].aval.shape):
+            return [inputs[0].whole]
         phase, key = self._phase(inputs, place), self._key(eqn, inputs)
         if phase == FORWARD and key in self._seen:
             return self._seen[key].outputs
@@ -309,6 +314,32 @@ class Walk:
                 self.warnings.append(text)
         body, consts = _closed(branches[min(max(int(which), 0), len(branches) - 1)])
         return self.run(body, self.constants(consts), inputs[1:], place)
+
+    def _shard_map(self, eqn: Any, inputs: List[Value], place: Place) -> List[Value]:
+        """The program of one device, whose parts of the step's arguments are arguments of their own."""
+        body, consts = _closed(eqn.params["jaxpr"])
+        local = []
+        for value, inner in zip(inputs, body.invars):
+            shape = tuple(inner.aval.shape)
+            if shape == value.shape:
+                local.append(value)
+                continue
+            if value.leaf < 0:
+                raise refuse(eqn, place, "it divides a tensor that is no argument of the step; only shard_map around the whole "
+                                         "step is read")
+            part = Value(shape, value.dtype)
+            part.leaf, part.name = value.leaf, value.name
+            if self.splittable(value):
+                part.whole = value
+            else:
+                self.divided = max(self.divided, value.shape[0] // max(shape[0], 1))
+            local.append(part)
+        made = self.run(body, self.constants(consts), local, place)
+        for at, (value, outer) in enumerate(zip(made, eqn.outvars)):
+            if value.shape != tuple(outer.aval.shape):
+                made[at] = self.add("unshard", {}, [value], [(outer.aval.shape, outer.aval.dtype)], self._phase([value], place),
+                                    place, eqn).outputs[0]
+        return made
 
     def mark_ends(self) -> None:
         """The end of a recomputed layer, whose results are not needed in backward, belongs to the layer: what lies

@@ -195,6 +195,17 @@ typedef struct cm__recorded {
     cm_precision               precision; /* that it was recorded in */
 } cm__recorded;
 
+/* What a vendor's compiler said of this very step for one of its chips (capture_jax(compile_for=...)). */
+typedef struct cm__compiled_step {
+    const char *device;         /* the chip's profile */
+    cm_plan     plan;           /* of the compiled program, with all counts filled in */
+    int64_t     batch;          /* samples of one replica */
+    bool        fits;
+    double      peak_bytes;     /* of one chip; of a step that does not fit, what it needs */
+    double      capacity_bytes; /* that the compiler may use; 0: not known */
+    double      cycles;         /* sum of the compiler's estimates for its fusions; 0: not known */
+} cm__compiled_step;
+
 struct cm_graph {
     cm__ctx    *ctx;
     const char *name, *source, *description, *citation;
@@ -218,6 +229,7 @@ struct cm_graph {
     int32_t     expert_graphs;
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
+    const cm__compiled_step *compiled; /* NULL: not known, or not for this very step */
     const cm__recorded *recorded; /* kernels that torch.compile generates for this very step; NULL: not known */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */
     bool    exempt_adapters; /* FSDP does not shard adapters: the units of layers are frozen */

@@ -69,6 +69,14 @@ const char      *cm_graph_unsupported_op(const cm_graph *graph, int32_t index) {
 cm_optimizer     cm_graph_optimizer(const cm_graph *graph) { return graph->optimizer; }
 cm_precision     cm_graph_precision(const cm_graph *graph) { return graph->precision; }
 
+bool cm_graph_compiled(const cm_graph *step, int64_t *batch, double *cycles)
+{
+    *batch = step->compiled ? step->compiled->batch : 0;
+    *cycles = step->compiled ? step->compiled->cycles : 0;
+    return step->compiled;
+}
+
+
 static const cm_dtype computed[CM_PRECISIONS] = {
     [CM_PRECISION_DEFAULT] = CM_DTYPES,  [CM_PRECISION_FP32] = CM_FP32, [CM_PRECISION_TF32] = CM_DTYPES,
     [CM_PRECISION_AMP_BF16] = CM_BF16,   [CM_PRECISION_BF16] = CM_BF16, [CM_PRECISION_FP8] = CM_FP8,

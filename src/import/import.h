@@ -15,10 +15,11 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
 /* A recorded PyTorch step, .cmt.json (docs/capture.md). */
 cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
-/* What a captured step says of the question: cm_model_precision() and cm_model_runtime(). */
+/* What a captured step says of the question: cm_model_precision(), cm_model_runtime() and cm_model_plan(). */
 typedef struct cm__trace_origin {
     cm_precision precision;
     cm_runtime   runtime;
+    cm_plan      plan; /* devices 0: none is known */
 } cm__trace_origin;
 
 cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t size);

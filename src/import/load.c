@@ -170,7 +170,7 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
 static cm__trace_origin origin_of(const char *spec)
 {
     cm__ctx   *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
-    cm__trace_origin open = {CM_PRECISION_DEFAULT, CM_RUNTIME_DEFAULT}, origin;
+    cm__trace_origin open = {CM_PRECISION_DEFAULT, CM_RUNTIME_DEFAULT, {0}}, origin;
     if (!ctx) return open;
     if (setjmp(ctx->trap)) {
         cm__ctx_abandon(ctx);
@@ -185,6 +185,7 @@ static cm__trace_origin origin_of(const char *spec)
 
 cm_precision cm_model_precision(const char *spec) { return origin_of(spec).precision; }
 cm_runtime   cm_model_runtime(const char *spec) { return origin_of(spec).runtime; }
+cm_plan      cm_model_plan(const char *spec) { return origin_of(spec).plan; }
 
 cm_status cm_graph_load(const char *spec, const cm_load_options *options, cm_graph **graph, cm_diag *diag)
 {

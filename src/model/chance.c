@@ -51,6 +51,8 @@ static double error_of(const cm_memory_use *u)
 
 static cm_chance chance_at(const cm_memory_use *u, double full, double peak)
 {
+    if (u->compiled == CM_COMPILED_SAME)
+        return (cm_chance){u->fits, {peak, peak}, u->fits ? CM_FITS : CM_DOES_NOT_FIT, u->fits};
     double sigmas = isnan(full) || full <= 0 ? INFINITY : -log(full) / error_of(u);
     double p = 0.5 * erfc(-sigmas / sqrt(2)), wide = exp(CM__SIGMAS_OF_90_PERCENT * error_of(u));
     cm_verdict verdict = p >= CM_SURE ? CM_FITS : p <= 1 - CM_SURE ? CM_DOES_NOT_FIT : CM_UNSURE;

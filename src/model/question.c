@@ -274,9 +274,9 @@ static cm_status memory_at(cm_step *s, int64_t batch, asking how, cm_memory_use 
     else
         status = how >= EXACTLY ? cm_footprint_simulate(s->footprint, at_once, use, diag)
                                 : cm__footprint_use(s->footprint, at_once, use, diag);
-    if (!status && !use->fits && (how == QUICKLY || how == EXACTLY))
+    if (!status && !use->fits && !use->compiled && (how == QUICKLY || how == EXACTLY))
         status = cm__open_script_use(&s->open_script, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
-    else if (!status && use->fits && how == EXACTLY)
+    else if (!status && use->fits && !use->compiled && how == EXACTLY)
         status = cm__masters_use(&s->masters, s->shared.forward, s->footprint, &s->options, at_once, use, diag);
     use->micro_batch = at_once;
     use->devices = plan->tp * plan->cp * plan->pp;

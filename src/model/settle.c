@@ -136,11 +136,27 @@ void cm__settle_runtime(cm_runtime own, const cm_device *device, cm_step_options
         o->train.precision = CM_PRECISION_TF32;
 }
 
+/* A captured step that divides its arrays runs so on any number of devices, unless the question has counts of its own. */
+static void settle_captured_plan(const char *model, cm_plan *p)
+{
+    bool asked = p->tp || p->pp || p->dp || p->cp || p->ep || p->zero;
+    if (!model || asked || p->devices < 2) return;
+    cm_plan own = cm_model_plan(model);
+    int32_t each = own.tp * own.cp;
+    if (!own.devices || p->devices % each || p->devices / each % own.ep) return;
+    p->tp = own.tp;
+    p->cp = own.cp;
+    p->dp = p->devices / each;
+    p->ep = own.ep;
+    p->zero = p->dp > 1 ? own.zero : 0;
+}
+
 cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_options *o, cm_diag *diag)
 {
     if (!device || !o) return cm__diag_set(diag, CM_ERR_ARGUMENT, "no device or no options given");
     if (!o->train.precision && model) o->train.precision = cm_model_precision(model);
     if (model) cm__settle_runtime(cm_model_runtime(model), device, o);
+    settle_captured_plan(model, &o->plan);
     if (o->runtime == CM_RUNTIME_USUAL) o->runtime = cm__runtime_on(device, o->runtime);
     cm_status status = cm_device_refusal(device, o->train.precision, o->runtime, diag);
     if (status) return status;

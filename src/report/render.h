@@ -68,6 +68,8 @@ const char *cm__assumed_text(cm__ctx *ctx, const cm_device *device);
 const char *cm__duration_text(cm__ctx *ctx, double s);
 /* Time that the place adds to the steps of a job: interruptions, or the queue of a facility. NULL: nothing. */
 const char *cm__place_sentence(cm__ctx *ctx, const cm_job_entry *entry);
+/* What the chip's compiler said of a captured step; NULL: nothing. */
+const char *cm__compiled_text(cm__ctx *ctx, const cm_graph *step, const cm_memory_use *use);
 const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, int32_t devices, bool recomputes);
 void cm__fits_text(cm__ctx *ctx, const cm__memory_report *report, FILE *out);
 void cm__fits_json(cm__ctx *ctx, const cm__memory_report *report, FILE *out);

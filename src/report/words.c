@@ -90,6 +90,20 @@ const char *cm__division_text(cm__ctx *ctx, int64_t batch, int64_t micro_batch, 
     return *text ? text : NULL;
 }
 
+const char *cm__compiled_text(cm__ctx *ctx, const cm_graph *step, const cm_memory_use *use)
+{
+    int64_t batch;
+    double  cycles;
+    if (!use->compiled || !cm_graph_compiled(step, &batch, &cycles)) return NULL;
+    const char *samples = cm__format(ctx, "%lld sample%s", (long long)batch, batch > 1 ? "s" : "");
+    const char *of = use->compiled == CM_COMPILED_SAME
+                         ? "the memory and whether it fits are the answer of the chip's compiler to this very step"
+                         : cm__format(ctx, "the memory is scaled by what the chip's compiler said of %s per replica", samples);
+    if (!(cycles > 0)) return of;
+    return cm__format(ctx, "%s; its operations%s take %.4g Mcycles in sum (they overlap: the step's time is this program's)", of,
+                      use->compiled == CM_COMPILED_SAME ? "" : cm__format(ctx, " for %s", samples), cycles / 1e6);
+}
+
 const char *cm__node_shape(cm__ctx *ctx, const cm_graph *graph, const cm_node *node)
 {
     for (int32_t i = 0; i < cm_node_outputs(node); i++)

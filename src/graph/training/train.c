@@ -14,6 +14,15 @@ static const cm__recorded *recorded_for(const cm_graph *step, const cm_graph *fo
     return same && !o->inference && o->recompute == CM_RECOMPUTE_NONE ? r : NULL;
 }
 
+/* The compiler was given the step as it was captured. XLA multiplies fp32 numbers in 16 bits on a TPU. */
+static const cm__compiled_step *compiled_for(const cm_graph *step, const cm_graph *forward, const cm_train_options *o)
+{
+    bool wide = forward->precision == CM_PRECISION_FP32 && step->precision == CM_PRECISION_AMP_BF16;
+    bool same = (wide || step->precision == forward->precision) && step->optimizer == forward->optimizer;
+    bool plain = !o->inference && o->recompute == CM_RECOMPUTE_NONE && !o->tuning.rank && !o->master && !o->loss_kernel;
+    return same && plain ? forward->compiled : NULL;
+}
+
 /* Without those that have no effect in the step. */
 static cm_train_options effective(const cm_train_options *o)
 {
@@ -44,6 +53,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;
     step->recorded = recorded_for(step, forward, o);
+    step->compiled = compiled_for(step, forward, o);
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;
     step->exempt_adapters = forward->exempt_adapters;

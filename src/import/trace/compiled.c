@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compiled.c - the kernels that PyTorch's compiler generates for a recorded step (capture(compile=True)). */
+/* compiled.c - what a compiler said of a recorded step: the kernels that PyTorch's generates (capture(compile=True)), and the
+   memory of a TPU's program (capture_jax(compile_for=...)). */
 #include <math.h>
 #include <string.h>
 #include "import/trace/trace.h"
@@ -82,4 +83,53 @@ void cm__trace_compiled(cm__trace *t)
     bool          plain = precision == CM_PRECISION_TF32;
     *r = (cm__recorded){.kernels = kernels, .n_kernels = n, .precision = plain ? CM_PRECISION_FP32 : precision};
     t->g->recorded = r;
+}
+
+/* ---- the compiler of a chip -------------------------------------------------------------------------------------- */
+
+#define DEVICES_MAX (1 << 20)
+#define SAMPLES_MAX ((int64_t)1 << 32)
+
+/* A whole number of at least `least`; -1: it is none, or too large. */
+static int64_t count_at(const json_t *object, const char *key, int64_t least, int64_t most)
+{
+    const json_t *value = json_object_get(object, key);
+    int64_t       n = json_is_integer(value) ? json_integer_value(value) : -1;
+    return n >= least && n <= most ? n : -1;
+}
+
+bool cm__trace_plan(const json_t *root, cm_plan *plan)
+{
+    const json_t *p = json_object_get(root, "plan");
+    int64_t       tp = count_at(p, "tp", 1, DEVICES_MAX), cp = count_at(p, "cp", 1, DEVICES_MAX);
+    int64_t       dp = count_at(p, "dp", 1, DEVICES_MAX), ep = count_at(p, "ep", 1, DEVICES_MAX), zero = count_at(p, "zero", 0, 3);
+    if (tp < 0 || cp < 0 || dp < 0 || ep < 0 || zero < 0 || tp * cp > DEVICES_MAX || tp * cp * dp > DEVICES_MAX) return false;
+    *plan = (cm_plan){.devices = (int32_t)(tp * cp * dp), .tp = (int32_t)tp, .cp = (int32_t)cp, .dp = (int32_t)dp, .ep = (int32_t)ep,
+                      .pp = 1, .zero = (int32_t)zero};
+    return true;
+}
+
+static double bytes_at(cm__trace *t, const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    double        number = json_is_number(value) ? json_number_value(value) : 0;
+    if (!(number >= 0 && number < LARGEST)) cm__fail(t->ctx, CM_ERR_FORMAT, "'%s' of the compiler is out of range", key);
+    return number;
+}
+
+void cm__trace_xla(cm__trace *t)
+{
+    const json_t *x = json_object_get(t->root, "xla");
+    if (!json_is_object(x)) return;
+    const char *device = json_string_value(json_object_get(x, "device"));
+    cm_plan     plan = {.devices = 1, .tp = 1, .cp = 1, .dp = 1, .ep = 1, .pp = 1};
+    cm__trace_plan(t->root, &plan);
+    int64_t batch = count_at(x, "batch", 1, SAMPLES_MAX);
+    if (!device || batch < 0 || count_at(x, "devices", 1, DEVICES_MAX) < 0)
+        cm__fail(t->ctx, CM_ERR_FORMAT, "the compiler's answer has no device, number of devices or batch");
+    cm__compiled_step *c = cm__alloc(t->ctx, sizeof *c);
+    *c = (cm__compiled_step){.device = cm__text_copy_n(t->ctx, device, strnlen(device, 64)), .plan = plan, .batch = batch,
+                             .fits = json_is_true(json_object_get(x, "fits")), .peak_bytes = bytes_at(t, x, "peak_bytes"),
+                             .capacity_bytes = bytes_at(t, x, "capacity_bytes"), .cycles = bytes_at(t, x, "cycles")};
+    if (c->peak_bytes > 0) t->g->compiled = c;
 }

@@ -367,7 +367,8 @@ cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t 
 {
     const json_t    *root = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
     bool             jax = json_object_get(root, "jax"), asked = json_object_get(root, "wanted_precision");
-    cm__trace_origin o = {cm__trace_precision(root), jax ? CM_RUNTIME_XLA : CM_RUNTIME_DEFAULT};
+    cm__trace_origin o = {cm__trace_precision(root), jax ? CM_RUNTIME_XLA : CM_RUNTIME_DEFAULT, {0}};
+    cm__trace_plan(root, &o.plan);
     if (jax && !asked && o.precision == CM_PRECISION_FP32) o.precision = CM_PRECISION_DEFAULT;
     return o;
 }
@@ -411,6 +412,7 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
     read_omitted_masks(&t);
     cm__trace_compiled(&t);
+    cm__trace_xla(&t);
     cm__trace_backward_flop(&t);
     warn(&t, o, lost);
     return t.g;

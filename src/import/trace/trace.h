@@ -103,6 +103,10 @@ bool cm__trace_unfused(cm__trace *t, const cm__trace_op *o, int32_t mask);
 
 /* Sets cm_graph.recorded, if the capture has the kernels that torch.compile generates. */
 void cm__trace_compiled(cm__trace *t);
+/* The plan that a step's shardings describe, with all counts filled in; false: none, or one that is out of range. */
+bool cm__trace_plan(const json_t *root, cm_plan *plan);
+/* Sets cm_graph.compiled, if the capture has the answer of a chip's compiler. */
+void cm__trace_xla(cm__trace *t);
 
 /* ---- trace/untraced.c ------------------------------------------------------------------------------------------- */
 

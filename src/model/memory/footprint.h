@@ -189,6 +189,9 @@ double        cm__temporary_at(const cm__temporary *t, double batch);
 void cm__place_categories(cm_footprint *f, const cm_footprint *like);
 void cm__place_use(const cm_footprint *f, int64_t batch, cm_memory_use *use);
 
+/* compiled_step.c: replaces the bytes of a step by those that the chip's compiler said, or scales them by these. */
+void cm__use_compiled(const cm_footprint *f, int64_t batch, double modelled_bytes, cm_memory_use *use);
+
 /* memory.c */
 cm__alive cm__alive_of(cm__ctx *ctx, const cm_footprint *f);
 int32_t   cm__alive_next(cm__alive *alive); /* -1: there are no more nodes */

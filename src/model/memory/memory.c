@@ -473,7 +473,9 @@ void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
     use->categories[CM_CATEGORY_EPHEMERAL] += beside;
     use->peak_bytes = use->reserved_bytes = total + beside;
     use->context_bytes = f->context_bytes;
+    use->compiled = CM_COMPILED_NOT;
     cm__place_use(f, batch, use);
+    cm__use_compiled(f, batch, total + beside, use);
 }
 
 static void insert_alive(cm_alive *alive, int32_t *count, int32_t most, cm_alive new)

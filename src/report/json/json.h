@@ -49,6 +49,8 @@ void cm__json_plan(cm__ctx *ctx, json_t *object, const cm_plan *plan);
 void cm__json_times(cm__ctx *ctx, json_t *object, const cm_prediction_info *info, double peak_bytes,
                     const cm_chance *chance);
 /* "verdict", "probability" and "fits", which is chance->likely. */
+/* "compiler": present only if a captured step has the answer of the chip's compiler. */
+void cm__json_compiled(cm__ctx *ctx, json_t *object, const cm_graph *step, const cm_memory_use *use);
 void cm__json_verdict(cm__ctx *ctx, json_t *object, const cm_chance *chance);
 /* "sensitivity": improvements of the device that would shorten the step. */
 void cm__json_sensitivities(cm__ctx *ctx, json_t *object, const cm_prediction *prediction);

@@ -73,6 +73,7 @@ static void use_of(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     const cm_node       *peak = u->peak_node >= 0 ? cm_graph_node(r->step, u->peak_node) : NULL;
     cm__json_set(ctx, o, "peak_bytes", cm__json_number(u->peak_bytes));
     cm__json_verdict(ctx, o, &r->chance);
+    cm__json_compiled(ctx, o, r->step, u);
     cm__json_set(ctx, o, "sure", json_boolean(u->sure));
     interval(ctx, o, &r->chance);
     alternatives(ctx, o, u);

@@ -56,6 +56,17 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__predict_report *r, const cm_
     if (r->asked.cluster) cm__json_set(ctx, o, "cluster", cm__json_text(ctx, r->asked.cluster));
 }
 
+void cm__json_compiled(cm__ctx *ctx, json_t *o, const cm_graph *step, const cm_memory_use *use)
+{
+    int64_t batch;
+    double  cycles;
+    if (!use->compiled || !cm_graph_compiled(step, &batch, &cycles)) return;
+    json_t *compiler = cm__json_set(ctx, o, "compiler", json_object());
+    cm__json_set(ctx, compiler, "memory", json_string(use->compiled == CM_COMPILED_SAME ? "of this step" : "scaled"));
+    cm__json_set(ctx, compiler, "batch", json_integer(batch));
+    cm__json_set(ctx, compiler, "cycles", cycles > 0 ? cm__json_number(cycles) : json_null());
+}
+
 void cm__json_verdict(cm__ctx *ctx, json_t *o, const cm_chance *chance)
 {
     cm__json_set(ctx, o, "fits", json_boolean(chance->likely));
@@ -165,6 +176,7 @@ void cm__predict_json(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     echo(ctx, answer, r, i);
     cm__json_times(ctx, answer, i, r->peak_bytes, &r->chance);
     cm__json_set(ctx, answer, "sure", json_boolean(r->use.sure));
+    cm__json_compiled(ctx, answer, r->graph->step, &r->use);
     cm__json_sequence(ctx, answer, cm_graph_seq(r->graph->step), i->throughput_samples_s);
     cm__json_lengths(ctx, answer, &r->asked.graph.load, cm_step_row_tokens(r->step, i->batch), i->throughput_samples_s);
     if (!isnan(i->latency_s)) cm__json_set(ctx, answer, "latency_s", cm__json_number(i->latency_s));

@@ -172,8 +172,12 @@ static void verdict(cm__ctx *ctx, const cm__memory_report *r, FILE *out)
             fprintf(out, "; %s is too small by %s", scarcest(ctx, r), bytes(ctx, u->shortfall_bytes));
         fputs(".\n", out);
     }
-    fprintf(out, "Peak %s, 90 %% interval %s to %s", bytes(ctx, u->peak_bytes),
-            bytes(ctx, r->chance.interval_bytes[0]), bytes(ctx, r->chance.interval_bytes[1]));
+    const char *compiled = cm__compiled_text(ctx, r->step, u);
+    if (compiled) cm__print_note(ctx, out, "  ", "", 0, compiled);
+    fprintf(out, "Peak %s", bytes(ctx, u->peak_bytes));
+    if (u->compiled != CM_COMPILED_SAME)
+        fprintf(out, ", 90 %% interval %s to %s", bytes(ctx, r->chance.interval_bytes[0]),
+                bytes(ctx, r->chance.interval_bytes[1]));
 }
 
 void cm__memory_text(cm__ctx *ctx, const cm__memory_report *r, FILE *out)

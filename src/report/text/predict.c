@@ -213,6 +213,8 @@ static void print_head(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     if (r->asked.generate && !r->asked.loop.kind) print_generation(ctx, r, out);
     fprintf(out, "%-*s%sB at the peak%s\n", LABEL_WIDTH, "memory", cm__binary(buf, sizeof buf, r->peak_bytes),
             fits[r->chance.verdict]);
+    const char *compiled = cm__compiled_text(ctx, r->graph->step, &r->use);
+    if (compiled) cm__print_note(ctx, out, "", "compiler", LABEL_WIDTH, compiled);
     if (!i->plan.devices)
         cm__print_note(ctx, out, "", "fits", LABEL_WIDTH,
                        cm__division_text(ctx, i->batch, i->micro_batch, i->devices, i->recomputes));

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_trace_compiled.c - the kernels of torch.compile in a capture are read, and refused where they make no sense. */
+/* test_compiled.c - the kernels of torch.compile and the answer of a chip's compiler in a capture are read, and refused where
+   they make no sense. */
 #include "recorded_step.h"
+
+#include "import/trace/trace.h"
 
 #define KERNEL(kind, terms) "{\"kernel\":\"k\",\"kind\":" kind ",\"terms\":{" terms "}}"
 #define GRAPH(pass, kernels) "{\"pass\":\"" pass "\",\"kernels\":[" kernels "]}"
@@ -89,11 +92,65 @@ static void nonsense_is_refused(void **state)
     }
 }
 
+#define ANSWERED(plan, xla)                                                                                            \
+    TRACE("\"loss\":-1,\"outputs\":[1],\"plan\":" plan ",\"xla\":" xla, T("[[1,0],8]", "fp32", "input") "," X("[[1,0],8]"), \
+          OP("aten::relu", "[0]", "[1]"))
+#define PLAN "{\"tp\":2,\"cp\":1,\"dp\":4,\"zero\":3,\"ep\":1}"
+#define XLA(batch, peak) "{\"device\":\"google-tpu-v5e\",\"devices\":8,\"batch\":" batch ",\"fits\":true,\"peak_bytes\":" peak ",\"cycles\":7}"
+
+static void answers_of_a_chips_compiler_are_read(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(ANSWERED(PLAN, XLA("16", "1000")), 0);
+    assert_non_null(g->compiled);
+    assert_string_equal(g->compiled->device, "google-tpu-v5e");
+    assert_int_equal(g->compiled->batch, 16);
+    assert_int_equal(g->compiled->plan.devices, 8);
+    assert_int_equal(g->compiled->plan.zero, 3);
+    assert_true(g->compiled->fits && g->compiled->peak_bytes == 1000 && g->compiled->cycles == 7);
+    cm_graph_free(g);
+    static const char *const without[] = {ANSWERED(PLAN, "null"), ANSWERED("7", XLA("1", "0")), ANSWERED("{}", "[1]")};
+    for (size_t i = 0; i < COUNT(without); i++) {
+        g = accepted(without[i], 0);
+        assert_null(g->compiled);
+        cm_graph_free(g);
+    }
+}
+
+static void answers_out_of_range_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *reason;
+    } cases[] = {
+        {ANSWERED(PLAN, XLA("0", "1")), "the compiler's answer has no device, number of devices or batch"},
+        {ANSWERED(PLAN, "{\"batch\":1,\"devices\":1}"), "the compiler's answer has no device, number of devices or batch"},
+        {ANSWERED(PLAN, XLA("1", "-1")), "'peak_bytes' of the compiler is out of range"},
+        {ANSWERED(PLAN, XLA("1", "1e300")), "'peak_bytes' of the compiler is out of range"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        cm_graph *g = NULL;
+        cm_diag   diag = {0};
+        assert_int_equal(import(cases[i].text, 0, &g, &diag), CM_ERR_FORMAT);
+        assert_string_equal(diag.reason, cases[i].reason);
+    }
+    static const char *const plans[] = {"{\"tp\":0,\"cp\":1,\"dp\":4,\"zero\":3,\"ep\":1}",
+                                        "{\"tp\":1048576,\"cp\":1048576,\"dp\":1048576,\"zero\":3,\"ep\":1}"};
+    for (size_t i = 0; i < COUNT(plans); i++) {
+        cm_plan plan = {0};
+        json_t *root = json_pack("{s:o}", "plan", json_loads(plans[i], 0, NULL));
+        assert_false(cm__trace_plan(root, &plan));
+        assert_int_equal(plan.devices, 0);
+        json_decref(root);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_read_with_their_pass), cmocka_unit_test(a_step_has_them_in_its_precision_only),
         cmocka_unit_test(kernels_without_sizes_are_not_used), cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(answers_of_a_chips_compiler_are_read), cmocka_unit_test(answers_out_of_range_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
