@@ -30,11 +30,12 @@ FACTORS = {line.split("\t")[0]: line.split("\t")[1] for line in
            (pathlib.Path(__file__).parent.parent / "data" / "factors.tsv").read_text().splitlines() if "\t" in line}
 # For the second kernel of a sum over columns (src/model/inductor/compiled.c): rows that a block adds up, columns below
 # which there may be more sums than fit on the chip.
-ROWS_OF_BLOCK, FEW_COLUMNS = int(FACTORS["rows_of_block"]), 66
+ROWS_OF_BLOCK, FEW_COLUMNS = 128, 66
 # Numbers from which on there are no more blocks: 32 for each of the 2,048 threads of a multiprocessor, of which there are
 # half as many as sums that are not divided any more (264 on an H200).
 DIVIDED = 32 * 2048 * 264 // 2
 ACCESS = float(FACTORS["access_bytes"])  # bytes of a copy that take the time of reading or writing one number
+FUNCTION_FLOP = float(FACTORS["function_flop"])  # the same of a function's FLOP
 RANDOM_NUMBER = float(FACTORS["random_number"])  # bytes of a copy that take the time of one
 LARGEST, STREAMING = 16e9, 4.2e12  # bytes, and bytes per second that generated kernels of a gigabyte reach
 FLAT = 8e6  # bytes: the time of a second kernel stays the same up to here
@@ -95,7 +96,7 @@ def moved_by(record, table):
         return 4 * columns * (blocks - 1)
     moved = sum(map(counted, record["reads"] + record["writes"]))
     random = RANDOM_NUMBER * math.prod(record["numels"].values()) * record["operations"].get("rand", 0)
-    if table == "fused" and generated.functions_of(record) + random > moved / 2:
+    if table == "fused" and FUNCTION_FLOP * generated.functions_of(record) + random > moved / 2:
         return 0  # its time is that of the arithmetic
     return moved + (random if table == "row_sum" else 0)
 

@@ -105,12 +105,6 @@ def places(channels, side):
         {"n": 8, "c": channels, "h": side, "w": side, "out_h": side, "out_w": side}, "grid_sampler"
 
 
-def factored(batch, n):
-    x = rand(batch, n, n)
-    x = x @ x.mT + n * torch.eye(n, device="cuda")
-    return lambda: torch.linalg.cholesky_ex(x), {"rows": n}, "potrf|chol"
-
-
 def solved(batch, n, right):
     a, b = torch.tril(rand(batch, n, n)) + n * torch.eye(n, device="cuda"), rand(batch, n, right)
     return lambda: torch.linalg.solve_triangular(a, b, upper=False), {"matrices": batch, "rows": n, "columns": right}, "trsm|trsv"
@@ -119,11 +113,6 @@ def solved(batch, n, right):
 def copied(tokens, width):
     table, index = rows(30000, tokens, width)
     return lambda: table[index], {"tokens": tokens, "vocab": 30000, "width": width}, "gather|index"
-
-
-def labels(count, classes):
-    x, y = rand(count, classes), torch.randint(0, classes, (count,), device="cuda")
-    return lambda: F.nll_loss(x, y), {"labels": count}, "nll"
 
 
 def deformed(channels, side, part):
@@ -141,10 +130,8 @@ LAWS = {"volume_pools": ["pool3d forward max", lambda: pool(32, 48), lambda: poo
         "softmax_columns": ["softmax forward planes", lambda: columns(512, 1024, False), lambda: columns(1024, 2048, False)],
         "softmax_columns_backward": ["softmax backward planes", lambda: columns(512, 1024, True), lambda: columns(1024, 2048, True)],
         "sampled_places_backward": ["resize backward sample:nchw", lambda: places(64, 64), lambda: places(128, 96)],
-        "factor_rows": ["factor forward cholesky", lambda: factored(128, 256), lambda: factored(32, 365)],
         "triangular_rows": ["factor forward substitute", lambda: solved(64, 256, 256), lambda: solved(32, 365, 365)],
         "copied_rows": ["embedding forward select", lambda: copied(3000000, 32), lambda: copied(5000000, 16)],
-        "labels": ["labels forward -", lambda: labels(65536, 32), lambda: labels(400000, 8)],
         "deformed_columns": ["deform forward columns", lambda: deformed(64, 64, "columns"), lambda: deformed(128, 96, "columns")],
         "deformed_places": ["deform forward places", lambda: deformed(128, 64, "places"), lambda: deformed(256, 32, "places")],
         "deformed_image": ["deform forward image", lambda: deformed(64, 64, "image"), lambda: deformed(128, 96, "image")]}
@@ -173,11 +160,6 @@ def copies(count):
     return (lambda: compiled(x)), 8 * count
 
 
-def largest(count):
-    compiled, x = torch.compile(lambda x: x.abs().amax(), dynamic=False), rand(count).bfloat16()
-    return (lambda: compiled(x)), count
-
-
 def grown(layout, scale):
     """Gradient of bilinear growth: four additions for each result."""
     def make(channels):
@@ -190,7 +172,6 @@ def grown(layout, scale):
 def generated():
     """Rules of generated kernels, by name."""
     byte = slope(copies, 1 << 25, 1 << 26)
-    yield "largest_bytes", slope(largest, 1 << 25, 1 << 26) / byte
     yield "function_flop", slope(repeated(torch.exp), 16, 64) / byte / 4
     yield "random_number", slope(repeated(lambda x: F.dropout(x, 0.1, True)), 1, 5) / byte
     twice, eight = (slope(grown(torch.contiguous_format, scale), 64, 128) / byte for scale in (2, 8))

@@ -30,6 +30,21 @@ typedef enum cm__pass {
 
 #define CM__CALL_SIZES CM__CONV3D_SIZES /* of the call that has most */
 
+/* Behind its sizes an elementwise call of generated code has what the kernel does beside moving its bytes, which
+   src/model/time/generated.c prices. Tables do not have it, and it is zero for other kernels. */
+enum {
+    CM__WORK_NUMBERS = CM__ELEMENTWISE_SIZES, /* that are read or written */
+    CM__WORK_FUNCTIONS,    /* FLOP of exponentials and the like */
+    CM__WORK_RANDOM,       /* random numbers */
+    CM__WORK_WINDOWS,      /* of a pool, that its gradient goes through */
+    CM__WORK_ADDS,         /* atomic additions */
+    CM__WORK_ADDS_IN_LINE, /* the same, each as often as neighbours of a row add to one number and wait for each other */
+    CM__WORK_ADDS_NHWC,    /* atomic additions to images with channels last */
+    CM__WORK_RETRIED,      /* additions in bf16, which are tried again if another one came first */
+    CM__WORK_COLLISIONS,   /* the square of those to each number */
+    CM__WORK_END
+};
+
 typedef struct cm__call {
     int16_t     op;   /* row of calls.def */
     int16_t     pass; /* cm__pass */

@@ -185,7 +185,7 @@ typedef struct cm__recorded_kernel {
     cm_phase    phase;
     const char *kind;                     /* its kernel table; NULL: timed by the rules for pools and sums by index */
     cm_poly     moved[CM__NUMBER_SIZES];  /* bytes read and written, by the size of the numbers */
-    cm_poly     functions, random;        /* bytes of a copy that take the time of its functions; random numbers */
+    cm_poly     functions, random;        /* FLOP of functions; random numbers */
     cm_poly     sums;                     /* results of a reduction */
 } cm__recorded_kernel;
 

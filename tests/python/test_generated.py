@@ -69,7 +69,7 @@ class Growth(unittest.TestCase):
         self.assertEqual(made["kind"], "fused")
         self.assertEqual(made["terms"]["moved4"], [800, 0])
         self.assertEqual(made["terms"]["moved2"], [0, 200])
-        self.assertEqual(made["terms"]["functions"], [100 * generated.FUNCTIONS["exp"], 0])
+        self.assertEqual(made["terms"]["function_flop"], [100 * generated.FUNCTIONS["exp"], 0])
         self.assertEqual(warnings, [])
 
     def test_a_kernel_of_one_batch_size_alone_grows_in_proportion(self):

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 #include "import/import.h"
 #include "model/dispatch/dispatch.h"
+#include "model/time/generated.h"
 
 #define MOST 200
 #define TEXT 192
@@ -30,6 +31,7 @@ typedef struct listed {
     int     count;
 } listed;
 
+/* As tables have them: generated kernels with counted bytes, in fp32. */
 static inline void list(cm__dispatch *d, double batch, listed *l)
 {
     l->count = 0;
@@ -37,6 +39,8 @@ static inline void list(cm__dispatch *d, double batch, listed *l)
     for (int32_t i = 0; i < d->n_of; i++) {
         cm__call c;
         cm__call_at(&d->calls[d->of[i]], batch, &c);
+        c = cm__generated_priced(&c);
+        c = cm__generated_as_tabled(&c);
         cm__call_text(&c, l->texts[l->count++], TEXT);
     }
 }

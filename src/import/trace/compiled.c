@@ -6,6 +6,7 @@
 #include "import/trace/trace.h"
 
 #define KERNELS_MAX 200000
+#define OLD_UNIT 2.5 /* FLOP; before 0.3 captures had functions as bytes of a copy: 1.6 for an exponential of 4 FLOP */
 #define LARGEST 1e18 /* bytes, or numbers */
 
 static const char *const kinds[] = {"fused", "row_sum", "long_row_sum", "strided_row_sum", "column_sum", "plain_column_sum",
@@ -39,7 +40,7 @@ static cm__recorded_kernel kernel_of(cm__trace *t, const json_t *kernel, cm_phas
     const json_t       *terms = json_object_get(kernel, "terms");
     if (!read_kind(kernel, &k.kind)) cm__fail(t->ctx, CM_ERR_FORMAT, "its kind is not known");
     for (int i = 0; i < CM__NUMBER_SIZES; i++) k.moved[i] = terms_of(t, terms, moved[i]);
-    k.functions = terms_of(t, terms, "functions");
+    k.functions = cm__poly_add(terms_of(t, terms, "function_flop"), cm__poly_scale(terms_of(t, terms, "functions"), OLD_UNIT));
     k.random = terms_of(t, terms, "random");
     k.sums = terms_of(t, terms, "sums");
     return k;

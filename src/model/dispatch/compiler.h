@@ -12,13 +12,19 @@
 /* compiled.c: the calls of a whole step. */
 void cm__dispatch_fused(cm__dispatch *d);
 
-/* compiled.c: a kernel that a compiler generated. It moves this many bytes, counted as a copy of numbers of 4 bytes. */
-void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes);
+/* What a generated kernel does: the bytes that it moves, and its further work from CM__WORK_NUMBERS on. */
+typedef struct cm__generated {
+    cm_poly bytes, work[CM__WORK_END];
+} cm__generated;
 
-/* compiled.c: work of a kernel beside its traffic, as bytes of a copy that take as long: random numbers, one for each lane of a row,
-   of so many elements; functions of so many FLOP. */
-cm_poly cm__random_bytes(cm_poly elements, double row);
-cm_poly cm__function_bytes(cm_poly flop);
+/* compiled.c: a kernel that a compiler generated, whose numbers mostly have this type; one that moves numbers of 4 bytes
+   and does nothing else. */
+void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype type, const cm__generated *kernel);
+void cm__call_moved(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes);
+
+/* fusing.c: numbers that a generated kernel computes for each one of a row: a row that it keeps in registers takes a
+   power of two of them. Traffic does not grow with them. */
+double cm__lanes_of_row(double row);
 
 /* compiled.c: the chains of elementwise operators that a runtime with fused kernels runs as one kernel each. */
 struct cm__fusing *cm__chains_of(cm__dispatch *dispatch);

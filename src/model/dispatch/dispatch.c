@@ -22,7 +22,7 @@ static uint64_t mixed(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* The sizes behind those of the call's kind are zero, and few sizes have terms of a higher degree. */
+/* Calls with the same sizes seldom differ in their work, and few sizes have terms of a higher degree. */
 static uint64_t hash_of(const cm__sized_call *call)
 {
     uint64_t hash = mixed(0x9e3779b97f4a7c15u, call, offsetof(cm__sized_call, sizes));
@@ -347,7 +347,7 @@ void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call)
     call->variant = sized->variant;
     call->types = sized->types;
     memset(call->sizes, 0, sizeof call->sizes);
-    for (int i = 0; i < cm__call_kinds[sized->op].n_sizes; i++) {
+    for (int i = 0; i < (cm__has_work(sized) ? CM__WORK_END : cm__call_kinds[sized->op].n_sizes); i++) {
         double size = cm__poly_at(&sized->sizes[i], batch);
         size = size > 0 ? size : 0;
         size = size < 9e18 ? size : 0;

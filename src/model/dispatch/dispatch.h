@@ -99,6 +99,13 @@ bool cm__between_layers(const cm__stacks *s, int32_t node);
 /* True: the node lies between recurrent layers that run as one call, and is part of that call. */
 bool        cm__inside_stack(const cm__dispatch *d, int32_t node);
 
+/* Whether generated code makes the call (CM__WORK_NUMBERS). */
+static inline bool cm__has_work(const cm__sized_call *c)
+{
+    return c->op == CM__CALL_ELEMENTWISE && (cm__poly_at(&c->sizes[CM__WORK_NUMBERS], 1) > 0 ||
+                                             cm__poly_at(&c->sizes[CM__WORK_FUNCTIONS], 1) > 0);
+}
+
 /* Evaluates the call's sizes at a batch size. */
 void cm__call_at(const cm__sized_call *sized, double batch, cm__call *call);
 

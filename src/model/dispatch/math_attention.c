@@ -109,9 +109,10 @@ static void probabilities(cm__dispatch *d, int32_t node, const scores *s, cm__pa
 /* One kernel that torch.compile generates between the products: it reads and writes so many bytes for each score. */
 static void generated(cm__dispatch *d, int32_t node, const scores *s, double bytes, bool random)
 {
-    cm_poly pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys), moved = cm__poly_scale(pairs, bytes);
-    if (random) moved = cm__poly_add(moved, cm__random_bytes(pairs, cm__poly_at(&s->keys, 1)));
-    cm__call_generated(d, node, CM__V_ROW_SUM, moved);
+    cm_poly       pairs = cm__poly_mul(cm__poly_mul(s->batch, s->queries), s->keys);
+    cm__generated kernel = {.bytes = cm__poly_scale(pairs, bytes), .work[CM__WORK_NUMBERS] = cm__poly_scale(pairs, bytes / 4)};
+    if (random) kernel.work[CM__WORK_RANDOM] = cm__poly_scale(pairs, cm__lanes_of_row(cm__poly_at(&s->keys, 1)));
+    cm__call_generated(d, node, CM__V_ROW_SUM, CM_FP32, &kernel);
 }
 
 /* PyTorch computes scores and result in fp32 (ATen/native/transformers/attention.cpp), their gradients in the type of

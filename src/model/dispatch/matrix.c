@@ -48,8 +48,7 @@ static void pad_large(cm__dispatch *d, int32_t node, cm_dtype dtype, cm__sized_c
         if (!fixed || size < PADDED_LEAST || padded == size || cm__rule_off("padding")) continue;
         c->sizes[i] = cm__poly_const(padded);
         if (i == CM__GEMM_N && c->variant != CM__V_TN && c->variant != CM__V_TT)
-            cm__call_generated(d, node, CM__V_FUSED,
-                               cm__poly_scale(cm__poly_mul(c->sizes[CM__GEMM_K], columns), 2 * bytes));
+            cm__call_moved(d, node, CM__V_FUSED, cm__poly_scale(cm__poly_mul(c->sizes[CM__GEMM_K], columns), 2 * bytes));
     }
 }
 

@@ -82,8 +82,8 @@ double cm__experts_per_token(const cm_graph *g, const cm_node *product)
 /* One kernel that reads or writes the rows of all experts, and the tokens. */
 static void spread(cm__dispatch *d, int32_t node, int32_t tokens, int32_t rows)
 {
-    cm__call_generated(d, node, CM__V_COPY, cm__poly_add(cm_tensor_bytes(cm__t(d->g, tokens)),
-                                                     cm_tensor_bytes(cm__t(d->g, rows))));
+    cm__call_moved(d, node, CM__V_COPY,
+                   cm__poly_add(cm_tensor_bytes(cm__t(d->g, tokens)), cm_tensor_bytes(cm__t(d->g, rows))));
 }
 
 void cm__dispatch_route(cm__dispatch *d, int32_t node)
@@ -97,7 +97,7 @@ void cm__dispatch_route(cm__dispatch *d, int32_t node)
     else if (at == FROM_EXPERTS && back) { /* the gradient of the sum as well */
         cm_poly tokens = cm__poly_scale(cm_tensor_bytes(cm__t(d->g, rows)),
                                         1.0 / (double)cm__in(d->g, forward, 1)->dims[1].fixed);
-        cm__call_generated(d, node, CM__V_COPY, cm__poly_add(tokens, cm_tensor_bytes(cm__t(d->g, rows))));
+        cm__call_moved(d, node, CM__V_COPY, cm__poly_add(tokens, cm_tensor_bytes(cm__t(d->g, rows))));
     }
     bool sorts = d->shards.ep > 1 && !cm__sends_once(d->runtime, d->g->asked.software);
     if (sorts && (at == TO_EXPERTS || at == FROM_EXPERTS)) spread(d, node, rows, rows);

@@ -39,8 +39,9 @@ void cm__dispatch_state_space(cm__dispatch *d, int32_t node)
     stream(d, node, x, cm__poly_scale(tokens, (double)cm__scan_channels(&s)), backward ? 3 : 1);
     products(d, node, &s, cm__t(d->g, x)->dtype, tokens, backward);
     if (s.kind == CM__SCAN_MAMBA) {
-        cm_poly bytes = cm__function_bytes(cm__poly_scale(tokens, (backward ? 3 : 1) * cm__scan_functions(&s)));
-        cm__call_pass(d, node, CM__V_COPY, CM__ALL(CM_FP32), cm__poly_scale(bytes, 1.0 / 8)); /* as a copy of numbers of 4 bytes */
+        cm_poly       numbers = cm__poly_scale(tokens, backward ? 3 : 1);
+        cm__generated kernel = {.work[CM__WORK_FUNCTIONS] = cm__poly_scale(numbers, cm__scan_functions(&s))};
+        cm__call_generated(d, node, CM__V_COPY, CM_FP32, &kernel);
     } else {
         stream(d, node, x, cm__poly_scale(tokens, 2 * states), backward ? 2 : 1); /* of fp32 */
     }

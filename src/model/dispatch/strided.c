@@ -104,7 +104,7 @@ void cm__call_in_rows(cm__dispatch *d, int32_t node, int32_t tensor)
     const cm_tensor *t = cm__t(d->g, tensor);
     if (cm__strides_in_rows(d->strides, tensor) || cm__copies_recorded(d, cm__node(d, node))) return;
     if (cm__is_compiled(d, cm__node(d, node)))
-        cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(cm_tensor_bytes(t), 2));
+        cm__call_moved(d, node, CM__V_FUSED, cm__poly_scale(cm_tensor_bytes(t), 2));
     else cm__call_copied(d, node, tensor, cm__strides_rows(d->strides, t));
 }
 

@@ -95,6 +95,8 @@ cm__shards cm__shards_like(cm__ctx *ctx, const cm_graph *g, const cm__shards *li
 static void divide(cm__sized_call *c, int size, int32_t by)
 {
     c->sizes[size] = cm__poly_scale(c->sizes[size], 1.0 / by);
+    for (int i = CM__WORK_NUMBERS; cm__has_work(c) && i < CM__WORK_END; i++)
+        c->sizes[i] = cm__poly_scale(c->sizes[i], 1.0 / by);
 }
 
 static bool touches_split(const cm__dispatch *d, const cm_node *n)

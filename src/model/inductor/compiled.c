@@ -11,33 +11,25 @@
  * sums of backward, a norm's kernel also makes the gradients of its weights, and nothing is computed again in backward.
  */
 #include "model/inductor/fusing.h"
-#include "model/time/factors.h"
-#include "model/time/generated.h"
 
-
+#define ROWS_OF_BLOCK 128 /* that a block of a sum over columns adds up (reduction_split_factor in torch/_inductor/choices.py) */
 #define SMALL_BYTES 4096 /* what a kernel moves whose time is that of a launch */
 
 /* ---- kernel calls ----------------------------------------------------------------------------------------------- */
 
-/* A kernel whose numbers have this type; counted: cm__fusing_bytes(). */
-static void emit_typed(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly counted, cm_dtype type)
+void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_dtype type, const cm__generated *kernel)
 {
-    double number = (double)cm_dtype_size(type), moved = 1 / cm__generated_weight(number);
-    cm__call_pass(d, node, variant, CM__ALL(type), cm__poly_scale(counted, moved / (2 * number)));
+    cm__sized_call c = cm__call_begin(d, CM__CALL_ELEMENTWISE, CM__PASS_FORWARD, variant, type, false);
+    memcpy(c.sizes, kernel->work, sizeof kernel->work);
+    CM__CALL_SIZED(d, node, c, cm__poly_const(1), cm__poly_scale(kernel->bytes, 0.5 / (double)cm_dtype_size(type)));
     d->generated++;
 }
 
-void cm__call_generated(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes)
+void cm__call_moved(cm__dispatch *d, int32_t node, cm__variant variant, cm_poly bytes)
 {
-    emit_typed(d, node, variant, bytes, CM_FP32);
+    cm__generated kernel = {bytes, {[CM__WORK_NUMBERS] = cm__poly_scale(bytes, 0.25)}};
+    cm__call_generated(d, node, variant, CM_FP32, &kernel);
 }
-
-cm_poly cm__random_bytes(cm_poly elements, double row)
-{
-    return cm__poly_scale(elements, cm__time_factors.random_number * cm__lanes_of_row(row));
-}
-
-cm_poly cm__function_bytes(cm_poly flop) { return cm__poly_scale(flop, cm__time_factors.function_flop); }
 
 /* The type of the kernels that sum a tensor of this type. */
 static cm_dtype narrow_or_wide(cm_dtype type) { return type == CM_FP16 || type == CM_BF16 ? type : CM_FP32; }
@@ -47,13 +39,13 @@ static cm_dtype narrow_or_wide(cm_dtype type) { return type == CM_FP16 || type =
    what it really takes. */
 static void emit_partial(cm__dispatch *d, int32_t node, cm_poly elements, double columns)
 {
-    cm_poly sums = cm__poly_scale(elements, 4 / cm__time_factors.rows_of_block), first = cm__poly_const(-4 * columns);
-    cm__call_generated(d, node, CM__V_PARTIAL_SUMS, cm__poly_add(sums, first));
+    cm_poly sums = cm__poly_scale(elements, 4.0 / ROWS_OF_BLOCK), first = cm__poly_const(-4 * columns);
+    cm__call_moved(d, node, CM__V_PARTIAL_SUMS, cm__poly_add(sums, first));
 }
 
 /* The sums of a group norm: over each group; in backward over each channel of an image, from which small kernels make
    the sums over groups and over images. */
-static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+static void emit_group_sums(const cm__fusing *f, int32_t node, const cm__generated *sums)
 {
     cm__dispatch    *d = f->d;
     const cm_node   *forward = cm__forward_of(d, cm__node(d, node));
@@ -64,27 +56,27 @@ static void emit_group_sums(const cm__fusing *f, int32_t node, cm_poly summed)
     double           groups = backward ? channels : (double)cm__attr_int(forward, CM_ATTR_NUM_GROUPS, x->dims[1].fixed);
     bool             on_chip = cm__poly_at(&image, 1) / groups <= CM__LONGEST_ROW;
     cm__variant kind = d->nhwc ? CM__V_COLUMN_SUM : on_chip ? CM__V_ROW_SUM : CM__V_LONG_ROW_SUM;
-    emit_typed(d, node, kind, summed, narrow_or_wide(x->dtype));
+    cm__call_generated(d, node, kind, narrow_or_wide(x->dtype), sums);
     if (d->nhwc) emit_partial(d, node, image, channels);
-    for (int i = 0; backward && i < 3; i++) cm__call_generated(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
+    for (int i = 0; backward && i < 3; i++) cm__call_moved(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
 }
 
 /* The sums of a batch norm. Backward has two of them: of the gradient, and of its product with the input. Branches that
    get the same gradient have it summed once, by one kernel. */
-static void emit_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+static void emit_sums(const cm__fusing *f, int32_t node, const cm__generated *sums)
 {
     cm__dispatch  *d = f->d;
     const cm_node *forward = cm__forward_of(d, cm__node(d, node));
     bool           first = cm__node(d, node) == forward;
     const cm_tensor *x = cm__in(d->g, forward, 0);
     double           channels = x->rank > 1 ? (double)x->dims[1].fixed : 1;
-    int              sums = first ? 1 : 2;
+    int              count = first ? 1 : 2;
     bool             columns = d->nhwc && x->rank >= 4; /* others, like filters that are standardised, lie in rows */
     if (x->rank == 2) columns = true;                   /* channels are neighbours: what a linear layer returns */
-    for (int32_t next = f->later[node]; !first && next >= 0; next = f->later[next]) sums++;
-    emit_typed(d, node, columns ? CM__V_COLUMN_SUM : CM__V_LONG_ROW_SUM, summed, narrow_or_wide(x->dtype));
-    for (int i = 0; columns && i < sums; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
-    if (!columns) cm__call_generated(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
+    for (int32_t next = f->later[node]; !first && next >= 0; next = f->later[next]) count++;
+    cm__call_generated(d, node, columns ? CM__V_COLUMN_SUM : CM__V_LONG_ROW_SUM, narrow_or_wide(x->dtype), sums);
+    for (int i = 0; columns && i < count; i++) emit_partial(d, node, cm_tensor_elements(x), channels);
+    if (!columns) cm__call_moved(d, node, CM__V_ROW_SUM, cm__poly_const(SMALL_BYTES));
     if (first) cm__dispatch_count_batch(d, node), d->generated++;
 }
 
@@ -97,17 +89,19 @@ static void emit_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
         int32_t base = n->inputs[k] < 0 ? -1 : cm__fusing_base(f, n->inputs[k]);
         if (base < 0 || f->again[base] != kernel + 1) continue;
         f->again[base] = 0;
-        cm_poly written = cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, base)), 4);
-        cm__call_generated(f->d, node, CM__V_FUSED, cm__poly_add(cm__fusing_read(f->d->g, n->inputs[k]), written));
+        cm__generated made = {0};
+        cm__fusing_add(&made, cm__fusing_read(f->d->g, n->inputs[k]));
+        cm__fusing_add(&made, cm__fusing_wide(cm__t(f->d->g, base)));
+        cm__call_generated(f->d, node, CM__V_FUSED, CM_FP32, &made);
     }
 }
 
 /* The tensor that a kernel reads in place of another: casts are part of the kernel. */
-static cm_poly bytes_before_cast(const cm_graph *g, int32_t tensor)
+static cm__moved before_cast(const cm_graph *g, int32_t tensor)
 {
     int32_t        from = cm__t(g, cm__t(g, tensor)->storage)->producer;
     const cm_node *n = from < 0 ? NULL : &g->nodes[from];
-    return cm__fusing_bytes(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor);
+    return cm__fusing_moved(g, n && n->op == CM_OP_CAST && n->inputs[0] >= 0 ? n->inputs[0] : tensor);
 }
 
 /* The gradients of a row-wise norm's weights: column sums over its input and its gradient. */
@@ -117,8 +111,10 @@ static void emit_weight_sums(const cm__fusing *f, int32_t node)
     const cm_node   *n = cm__node(d, node), *forward = cm__forward_of(d, n);
     const cm_tensor *x = cm__in(d->g, forward, 0);
     double           columns = x->rank ? (double)x->dims[x->rank - 1].fixed : 1;
-    cm_poly          given = bytes_before_cast(d->g, n->inputs[0]);
-    cm__call_generated(d, node, CM__V_COLUMN_SUM, cm__poly_add(cm__fusing_bytes(d->g, forward->inputs[0]), given));
+    cm__generated    kernel = {0};
+    cm__fusing_add(&kernel, before_cast(d->g, n->inputs[0]));
+    cm__fusing_add(&kernel, cm__fusing_moved(d->g, forward->inputs[0]));
+    cm__call_generated(d, node, CM__V_COLUMN_SUM, CM_FP32, &kernel);
     emit_partial(d, node, cm_tensor_elements(x), columns);
 }
 
@@ -136,18 +132,18 @@ static bool sums_made(const cm__fusing *f, const cm_node *norm)
 
 /* The sums of a batch norm: a library's kernel reads each operand once at the speed of memory (cuDNN's
    CUDNN_BATCHNORM_SPATIAL_PERSISTENT, which MLPerf's ResNet-50 fuses with ReLU and sums), where PyTorch adds up columns. */
-static void emit_library_sums(const cm__fusing *f, int32_t node, cm_poly summed)
+static void emit_library_sums(const cm__fusing *f, int32_t node, const cm__generated *sums)
 {
     const cm_node *n = cm__node(f->d, node);
-    cm__call_generated(f->d, node, CM__V_FUSED, summed);
+    cm__call_generated(f->d, node, CM__V_FUSED, CM_FP32, sums);
     if (n == cm__forward_of(f->d, n)) cm__dispatch_count_batch(f->d, node);
 }
 
 static void emit_tuned(cm__fusing *f, int32_t kernel)
 {
     int32_t norm = f->norm[kernel];
-    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, f->summed[norm]);
-    emit_typed(f->d, kernel, CM__V_FUSED, f->bytes[kernel], cm__fusing_type(f, kernel));
+    if (norm >= 0 && !sums_made(f, cm__node(f->d, norm))) emit_library_sums(f, norm, &f->sums[norm]);
+    cm__call_generated(f->d, kernel, CM__V_FUSED, cm__fusing_type(f, kernel), &f->does[kernel]);
 }
 
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
@@ -173,7 +169,7 @@ static double columns_of(const cm__fusing *f, int32_t kernel)
 
 static void emit_alone(const cm__fusing *f, int32_t kernel)
 {
-    emit_typed(f->d, kernel, kind_of(f, kernel), f->bytes[kernel], cm__fusing_type(f, kernel));
+    cm__call_generated(f->d, kernel, kind_of(f, kernel), cm__fusing_type(f, kernel), &f->does[kernel]);
 }
 
 /* A kernel with those that it needs before it and after it. */
@@ -182,7 +178,7 @@ static void emit(cm__fusing *f, int32_t kernel)
     for (int32_t i = kernel; i >= 0; i = f->next[i]) emit_recomputed(f, kernel, i);
     bool backward = cm__node(f->d, kernel)->phase == CM_BACKWARD;
     for (int32_t norm = f->norm[kernel]; norm >= 0; norm = backward ? -1 : f->later[norm])
-        (cm__fusing_group_norm(f, cm__node(f->d, norm)) ? emit_group_sums : emit_sums)(f, norm, f->summed[norm]);
+        (cm__fusing_group_norm(f, cm__node(f->d, norm)) ? emit_group_sums : emit_sums)(f, norm, &f->sums[norm]);
     emit_alone(f, kernel);
     if (f->columns[kernel]) emit_partial(f->d, kernel, f->size[kernel], columns_of(f, kernel));
     for (int32_t i = kernel; i >= 0; i = f->next[i])
@@ -198,7 +194,7 @@ cm__fusing *cm__chains_of(cm__dispatch *d)
 
 bool cm__dispatch_chain(const cm__fusing *f, int32_t node)
 {
-    if (f->kernel[node] == node) cm__call_generated(f->d, node, CM__V_COPY, f->bytes[node]);
+    if (f->kernel[node] == node) cm__call_generated(f->d, node, CM__V_COPY, CM_FP32, &f->does[node]);
     return f->kernel[node] >= 0;
 }
 

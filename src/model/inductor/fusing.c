@@ -430,8 +430,8 @@ cm__fusing *cm__fusing_new(cm__dispatch *d)
                       .reads = cm__alloc_array(ctx, tensors, sizeof *f->reads),
                       .seen = cm__alloc_array(ctx, tensors, sizeof *f->seen),
                       .taken = cm__alloc_array(ctx, tensors, sizeof *f->taken),
-                      .bytes = cm__alloc_array(ctx, nodes, sizeof *f->bytes),
-                      .summed = cm__alloc_array(ctx, nodes, sizeof *f->summed)};
+                      .does = cm__alloc_array(ctx, nodes, sizeof *f->does),
+                      .sums = cm__alloc_array(ctx, nodes, sizeof *f->sums)};
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++)
             if (g->nodes[i].inputs[k] >= 0) f->uses[cm__t(g, g->nodes[i].inputs[k])->storage]++;

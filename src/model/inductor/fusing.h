@@ -11,6 +11,11 @@
 
 #define CM__LONGEST_ROW 1024 /* that a generated kernel keeps on the chip (torch/_inductor/choices.py, reductions) */
 
+/* Bytes that are read or written, and numbers. */
+typedef struct cm__moved {
+    cm_poly bytes, numbers;
+} cm__moved;
+
 typedef struct cm__fusing {
     cm__dispatch *d;
     int32_t      *kernel;  /* per node: first node of the kernel it was fused into; -1: none */
@@ -33,9 +38,9 @@ typedef struct cm__fusing {
     /* per tensor (by storage): last kernel that an operator reading it was placed in, plus one */
     int32_t      *reads;
     int32_t      *seen;    /* the same per tensor: a view is another tensor than its base */
-    cm_poly      *taken;   /* per tensor (by storage): bytes that the kernel named by `reader` reads of it */
-    cm_poly      *bytes;   /* per kernel: bytes read and written */
-    cm_poly      *summed;  /* per node that needs sums: bytes that they read; in backward the first has those of all */
+    cm__moved    *taken;   /* per tensor (by storage): what the kernel named by `reader` reads of it */
+    cm__generated *does;   /* per kernel */
+    cm__generated *sums;   /* per node that needs sums: what they do; in backward the first has those of all */
 } cm__fusing;
 
 /* Decides kernel, next and what follows from them; `strided` and the members from `outside` on are empty. */
@@ -51,15 +56,8 @@ static inline int32_t cm__fusing_base(const cm__fusing *f, int32_t tensor) { ret
 /* A kernel that reduces rows does not keep them in registers. */
 static inline bool cm__fusing_long_rows(const cm__fusing *f, int32_t kernel) { return f->row[kernel] > CM__LONGEST_ROW; }
 
-/* Numbers that a generated kernel computes for each one of a row: a row that it keeps in registers takes a power of two
-   of them. Traffic does not grow with them. */
-double cm__lanes_of_row(double row);
-
-/* traffic.c: which tensors are read outside their kernel, and the bytes of every kernel. */
+/* traffic.c: which tensors are read outside their kernel, and the work of every kernel. */
 void cm__fusing_add_traffic(cm__fusing *fusing);
-
-/* Arithmetic and traffic overlap: the bytes of both together. on_top: the arithmetic comes after the traffic. */
-cm_poly cm__fusing_with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top);
 
 /* recorded.c: the kernels that cm_graph.recorded names, as calls. The rules time kernels with pools and sums by index. */
 void cm__dispatch_recorded(cm__dispatch *dispatch);
@@ -80,11 +78,20 @@ int32_t cm__fusing_logits(const cm_graph *graph, int32_t tensor);
    logits that the caller drops because the model returns its loss with them. */
 bool cm__zero_gradient(const cm_graph *graph, int32_t k);
 
-/* Bytes of a tensor in generated code: places in a pool's window have one byte each instead of eight. */
-cm_poly cm__fusing_bytes(const cm_graph *graph, int32_t tensor);
+/* A tensor in generated code: places in a pool's window have one byte each instead of eight. */
+cm__moved cm__fusing_moved(const cm_graph *graph, int32_t tensor);
 
-/* Bytes of a tensor that a kernel reads. A view may be part of a tensor, or repeat it: the smaller of the two. */
-cm_poly cm__fusing_read(const cm_graph *graph, int32_t tensor);
+/* The same of its numbers in fp32. */
+cm__moved cm__fusing_wide(const cm_tensor *tensor);
+
+/* What a kernel reads of a tensor. A view may be part of a tensor, or repeat it: the smaller of the two. */
+cm__moved cm__fusing_read(const cm_graph *graph, int32_t tensor);
+
+static inline void cm__fusing_add(cm__generated *kernel, cm__moved more)
+{
+    kernel->bytes = cm__poly_add(kernel->bytes, more.bytes);
+    kernel->work[CM__WORK_NUMBERS] = cm__poly_add(kernel->work[CM__WORK_NUMBERS], more.numbers);
+}
 
 /* Whether the compiler generates code for a node at all, instead of calling a library. */
 bool cm__fusible(const cm_graph *graph, const cm_node *node);

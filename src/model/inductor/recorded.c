@@ -6,8 +6,6 @@
  * compiler generates too. Pools and sums by index read elements several times, or wait for each other: the rules time them.
  */
 #include "model/inductor/fusing.h"
-#include "model/time/factors.h"
-#include "model/time/generated.h"
 
 bool cm__timed_by_rule(const cm__fusing *f, int32_t kernel)
 {
@@ -18,20 +16,15 @@ bool cm__timed_by_rule(const cm__fusing *f, int32_t kernel)
     return false;
 }
 
-/* Bytes of the kernel as its table counts them: those of fp32 numbers that take as long. */
-static cm_poly counted(const cm__recorded_kernel *k)
-{
-    cm_poly bytes = cm__poly_const(0);
-    for (int i = 0; i < CM__NUMBER_SIZES; i++)
-        bytes = cm__poly_add(bytes, cm__poly_scale(k->moved[i], cm__generated_weight((double)(1 << i))));
-    cm_poly random = cm__poly_scale(k->random, cm__time_factors.random_number);
-    if (cm__variant_find(k->kind) != CM__V_FUSED) return cm__poly_add(bytes, random);
-    return cm__fusing_with_arithmetic(bytes, cm__poly_add(k->functions, random), false);
-}
-
+/* Functions hide behind sums, whose tables contain them. */
 static void add(cm__dispatch *d, int32_t node, const cm__recorded_kernel *k)
 {
-    cm__call_generated(d, node, cm__variant_find(k->kind), counted(k));
+    cm__variant   kind = cm__variant_find(k->kind);
+    cm__generated kernel = {.work[CM__WORK_RANDOM] = k->random};
+    for (int i = 0; i < CM__NUMBER_SIZES; i++)
+        cm__fusing_add(&kernel, (cm__moved){k->moved[i], cm__poly_scale(k->moved[i], 1.0 / (1 << i))});
+    if (kind == CM__V_FUSED) kernel.work[CM__WORK_FUNCTIONS] = k->functions;
+    cm__call_generated(d, node, kind, CM_FP32, &kernel);
 }
 
 void cm__dispatch_recorded(cm__dispatch *d)

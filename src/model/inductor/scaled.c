@@ -13,10 +13,11 @@
  * with the scale of an earlier step.
  */
 #include "model/dispatch/compiler.h"
-#include "model/time/factors.h"
 
 #define KERNELS_PER_USE 3 /* two of them find the largest value */
-#define PARTS 512         /* of a tensor, whose largest values the second of them compares */
+#define PARTS 512  /* of a tensor, whose largest values the second of them compares */
+#define CAST 3            /* bytes of a number that is read in 16 bits and written in 8 */
+#define SECTOR 32         /* bytes of the cache */
 
 bool cm__is_scaled_cast(const cm_graph *g, const cm_node *n)
 {
@@ -58,13 +59,12 @@ static void add_pass(cm__dispatch *d, int32_t node, cm_poly elements, double byt
 }
 
 /* The two kernels of the largest value, and the cast. */
-static void add_alone(cm__dispatch *d, int32_t node, cm_poly elements, bool transposed)
+static void add_alone(cm__dispatch *d, int32_t node, cm_poly elements)
 {
-    const cm__factors *f = &cm__time_factors;
-    double             cast = transposed ? f->transposed_cast_bytes : f->plain_cast_bytes;
-    cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(elements, f->largest_bytes));
-    cm__call_generated(d, node, CM__V_FUSED, cm__poly_const(4 * PARTS));
-    cm__call_generated(d, node, CM__V_FUSED, cm__poly_scale(elements, cast));
+    cm__generated largest = {cm__poly_scale(elements, 2), {[CM__WORK_NUMBERS] = elements}};
+    cm__call_generated(d, node, CM__V_FUSED, CM_BF16, &largest);
+    cm__call_moved(d, node, CM__V_FUSED, cm__poly_const(4 * PARTS));
+    cm__call_moved(d, node, CM__V_FUSED, cm__poly_scale(elements, CAST));
 }
 
 static void add_compiled(cm__dispatch *d, int32_t node, cm_poly elements)
@@ -73,10 +73,10 @@ static void add_compiled(cm__dispatch *d, int32_t node, cm_poly elements)
     bool           weight = cm__t(d->g, n->outputs[0])->role == CM_ROLE_CAST;
     int            uses = d->trains ? 2 : 1;
     if (was_cast(d, node)) return;
-    for (int i = 0; weight && i < uses; i++) add_alone(d, node, elements, i > 0);
+    for (int i = 0; weight && i < uses; i++) add_alone(d, node, elements);
     if (weight) return;
-    add_pass(d, node, elements, uses * cm__time_factors.scaled_cast_bytes);
-    if (d->trains && is_stored_gradient(d, n)) add_pass(d, node, elements, cm__time_factors.apart_largest_bytes);
+    add_pass(d, node, elements, uses * (2 + CAST));
+    if (d->trains && is_stored_gradient(d, n)) add_pass(d, node, elements, SECTOR - 2);
     d->generated += KERNELS_PER_USE * uses;
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * traffic.c - bytes that the kernels of a fusing compiler move.
+ * traffic.c - what the kernels of a fusing compiler move, and their further work.
  *
- * A kernel reads once each tensor that another kernel made, and writes the results that other kernels read. Pools, and
- * gradients of resized images and of look-ups, read or add the same element several times. The time of that is counted
- * in bytes (data/factors.tsv).
+ * A kernel reads once each tensor that another kernel made, and writes the results that other kernels read. Gradients of
+ * pools, of resized images and of look-ups read or add the same element several times.
  */
 #include "model/inductor/fusing.h"
 #include "base/ablation.h"
 #include "graph/rules/rules.h"
-#include "model/time/factors.h"
 
 #include <math.h>
 
@@ -87,20 +85,38 @@ static void find_outside(cm__fusing *f)
         for (int32_t k = 0; !g->nodes[i].view && k < g->nodes[i].n_inputs; k++) mark_outside(f, &g->nodes[i], i, k);
 }
 
-cm_poly cm__fusing_bytes(const cm_graph *g, int32_t tensor)
+cm__moved cm__fusing_moved(const cm_graph *g, int32_t tensor)
 {
     const cm_tensor *t = cm__t(g, tensor);
     bool             indices = t->producer >= 0 && g->nodes[t->producer].op == CM_OP_MAX_POOL && t->dtype == CM_INT64;
-    double           access = cm__time_factors.access_bytes;
-    cm_poly          elements = cm_tensor_elements(t), moved = indices ? elements : cm_tensor_bytes(t);
-    return cm__poly_scale(cm__poly_add(moved, cm__poly_scale(elements, access)), 1 / (1 + access / 4));
+    cm_poly          elements = cm_tensor_elements(t);
+    return (cm__moved){indices ? elements : cm_tensor_bytes(t), elements};
 }
 
-static cm_poly smaller(cm_poly a, cm_poly b) { return cm__poly_at(&a, 1) < cm__poly_at(&b, 1) ? a : b; }
-
-cm_poly cm__fusing_read(const cm_graph *g, int32_t tensor)
+cm__moved cm__fusing_wide(const cm_tensor *t)
 {
-    return smaller(cm__fusing_bytes(g, tensor), cm__fusing_bytes(g, cm__t(g, tensor)->storage));
+    cm_poly elements = cm_tensor_elements(t);
+    return (cm__moved){cm__poly_scale(elements, 4), elements};
+}
+
+static cm__moved sum(cm__moved a, cm__moved b)
+{
+    return (cm__moved){cm__poly_add(a.bytes, b.bytes), cm__poly_add(a.numbers, b.numbers)};
+}
+
+static cm__moved less(cm__moved a, cm__moved b)
+{
+    return sum(a, (cm__moved){cm__poly_scale(b.bytes, -1), cm__poly_scale(b.numbers, -1)});
+}
+
+static cm__moved smaller(cm__moved a, cm__moved b)
+{
+    return cm__poly_at(&a.bytes, 1) < cm__poly_at(&b.bytes, 1) ? a : b;
+}
+
+cm__moved cm__fusing_read(const cm_graph *g, int32_t tensor)
+{
+    return smaller(cm__fusing_moved(g, tensor), cm__fusing_moved(g, cm__t(g, tensor)->storage));
 }
 
 /* A look-up reads the rows that it wants, if they are less than the table. */
@@ -112,32 +128,32 @@ static bool looked_up(const cm_graph *g, const cm_node *n, int32_t input)
     return cm__poly_at(&rows, 1) < cm__poly_at(&table, 1);
 }
 
-/* Bytes of a tensor that the kernel has not read yet. Several views of it may cover it, but no more than that. */
-static cm_poly newly_read(cm__fusing *f, int32_t tensor, cm_poly part, int32_t kernel)
+/* What the kernel has not read yet of a tensor. Several views of it may cover it, but no more than that. */
+static cm__moved newly_read(cm__fusing *f, int32_t tensor, cm__moved part, int32_t kernel)
 {
-    int32_t base = cm__fusing_base(f, tensor);
-    cm_poly all = cm__fusing_bytes(f->d->g, base);
-    cm_poly before = f->reader[base] == kernel + 1 ? f->taken[base] : cm__poly_const(0);
-    if (f->seen[tensor] == kernel + 1) return cm__poly_const(0);
+    int32_t   base = cm__fusing_base(f, tensor);
+    cm__moved all = cm__fusing_moved(f->d->g, base);
+    cm__moved before = f->reader[base] == kernel + 1 ? f->taken[base] : (cm__moved){0};
+    if (f->seen[tensor] == kernel + 1) return (cm__moved){0};
     f->seen[tensor] = f->reader[base] = kernel + 1;
-    f->taken[base] = smaller(all, cm__poly_add(before, part));
-    return cm__poly_add(f->taken[base], cm__poly_scale(before, -1));
+    f->taken[base] = smaller(all, sum(before, part));
+    return less(f->taken[base], before);
 }
 
 /* What a kernel reads for input k of one of its nodes. */
-static cm_poly operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
+static cm__moved operand_read(cm__fusing *f, const cm_node *n, int32_t k, int32_t kernel)
 {
     const cm_graph *g = f->d->g;
     int32_t         logits = n->phase == CM_BACKWARD ? cm__fusing_logits(g, n->inputs[k]) : -1;
     int32_t         tensor = logits >= 0 ? logits : n->inputs[k], base = cm__fusing_base(f, tensor);
-    cm_poly         sum = cm__poly_const(0);
-    if (looked_up(g, n, k)) return newly_read(f, tensor, cm_tensor_bytes(cm__t(g, n->outputs[0])), kernel);
+    cm__moved       all = {0};
+    if (looked_up(g, n, k)) return newly_read(f, tensor, cm__fusing_moved(g, n->outputs[0]), kernel);
     if (n->phase != CM_BACKWARD || !is_remade(f, base)) return newly_read(f, tensor, cm__fusing_read(g, tensor), kernel);
     const cm_node *made = &g->nodes[cm__t(g, base)->producer];
     for (int32_t i = 0; i < made->n_inputs; i++)
         if (made->inputs[i] >= 0)
-            sum = cm__poly_add(sum, newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
-    return sum;
+            all = sum(all, newly_read(f, made->inputs[i], cm__fusing_read(g, made->inputs[i]), kernel));
+    return all;
 }
 
 /* An operand as large as the kernel whose neighbours in a row are not neighbours in memory: an image with channels
@@ -150,29 +166,29 @@ static bool is_apart(const cm__fusing *f, int32_t kernel, int32_t tensor)
     return wide && !cm__rule_off("strided_rows");
 }
 
-/* Bytes that a node reads from outside its kernel and that no earlier node of the kernel has read. */
-static cm_poly bytes_read(cm__fusing *f, int32_t node)
+/* What a node reads from outside its kernel and no earlier node of the kernel has read. */
+static cm__moved read_by(cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
-    cm_poly        bytes = cm__poly_const(0);
+    cm__moved      all = {0};
     for (int32_t k = 0; k < n->n_inputs; k++) {
         int32_t from = n->inputs[k] < 0 ? -1 : cm__t(f->d->g, cm__fusing_base(f, n->inputs[k]))->producer;
         if (n->inputs[k] < 0 || (from >= 0 && f->kernel[from] == f->kernel[node])) continue;
         if (n->op == CM_OP_POOL_GRAD && k == 1) continue; /* only the image's shape is needed */
         f->strided[f->kernel[node]] |= is_apart(f, f->kernel[node], n->inputs[k]);
-        bytes = cm__poly_add(bytes, operand_read(f, n, k, f->kernel[node]));
+        all = sum(all, operand_read(f, n, k, f->kernel[node]));
     }
-    return bytes;
+    return all;
 }
 
-static cm_poly bytes_written(const cm__fusing *f, int32_t node)
+static cm__moved written_by(const cm__fusing *f, int32_t node)
 {
     const cm_node *n = cm__node(f->d, node);
-    cm_poly        bytes = cm__poly_const(0);
+    cm__moved      all = {0};
     for (int32_t k = 0; k < n->n_outputs; k++)
         if (n->outputs[k] >= 0 && (f->outside[cm__fusing_base(f, n->outputs[k])] || n->phase == CM_UPDATE))
-            bytes = cm__poly_add(bytes, cm__fusing_bytes(f->d->g, n->outputs[k]));
-    return bytes;
+            all = sum(all, cm__fusing_moved(f->d->g, n->outputs[k]));
+    return all;
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------ */
@@ -208,6 +224,11 @@ cm_dtype cm__fusing_type(const cm__fusing *f, int32_t kernel)
 
 /* ---- elements that are touched more than once ------------------------------------------------------------------- */
 
+static void add_work(cm__generated *kernel, int kind, cm_poly more)
+{
+    kernel->work[kind] = cm__poly_add(kernel->work[kind], more);
+}
+
 static cm__window window_of(const cm__fusing *f, const cm_node *forward)
 {
     cm__window w;
@@ -216,12 +237,12 @@ static cm__window window_of(const cm__fusing *f, const cm_node *forward)
 }
 
 /* The gradient of a pool goes through all windows that contain an element. */
-static double pool(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+static void pool(const cm__fusing *f, const cm_node *n, const cm_node *forward, cm__generated *kernel)
 {
     cm__window w = window_of(f, forward);
-    double     windows = 1; /* that contain an element */
+    double     windows = n == forward || cm__rule_off("pool") ? 0 : 1; /* that contain an element */
     for (int32_t i = 0; i < w.dims; i++) windows *= (double)((w.kernel[i] + w.stride[i] - 1) / w.stride[i]);
-    return n == forward ? 0 : windows * cm__time_factors.pool_gradient;
+    add_work(kernel, CM__WORK_WINDOWS, cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), windows));
 }
 
 /* Elements of the original image that one of the resized image is computed from. */
@@ -233,62 +254,58 @@ static double neighbours(const cm_graph *g, const cm_node *resize)
     return pow(each, cm__in(g, resize, 0)->rank - 2);
 }
 
-/* How much longer an addition takes because neighbours of a row add to one number: as many as the image grew. */
-static double waiting(const cm_graph *g, const cm_node *resize)
+/* How many neighbours of a row add to one number: as many as the image grew. */
+static double in_line(const cm_graph *g, const cm_node *resize)
 {
     const cm_tensor *x = cm__in(g, resize, 0), *y = cm__t(g, resize->outputs[0]);
     double           from = (double)x->dims[x->rank - 1].fixed, to = (double)y->dims[y->rank - 1].fixed;
-    return from > 0 ? fmax(1, to / from / cm__time_factors.atomic_add_lanes) : 1;
+    return from > 0 ? to / from : 1;
 }
 
 /* Each element of the gradient is added to its neighbours in the smaller image, by atomic additions. The gradient of an
    image that was made from rows of channels, or that becomes such rows, has channels last in networks of other images,
    too. */
-static double resized(const cm__fusing *f, const cm_node *n, const cm_node *forward)
+static void resized(const cm__fusing *f, const cm_node *n, const cm_node *forward, cm__generated *kernel)
 {
-    if (n == forward) return 0;
-    bool   last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->outputs[0]) ||
+    if (n == forward || cm__rule_off("resized")) return;
+    cm_poly elements = cm_tensor_elements(cm__t(f->d->g, n->inputs[0]));
+    cm_poly adds = cm__poly_scale(elements, neighbours(f->d->g, forward));
+    bool    last = f->d->nhwc || cm__strides_channels_last(f->d->strides, forward->outputs[0]) ||
                 cm__strides_channels_last(f->d->strides, n->inputs[0]);
-    double each = last ? cm__time_factors.atomic_add_nhwc : cm__time_factors.atomic_add * waiting(f->d->g, forward);
-    return neighbours(f->d->g, forward) * each;
+    add_work(kernel, last ? CM__WORK_ADDS_NHWC : CM__WORK_ADDS, adds);
+    if (!last) add_work(kernel, CM__WORK_ADDS_IN_LINE, cm__poly_scale(adds, in_line(f->d->g, forward)));
 }
 
-/* Many indices add to the same few numbers, which all samples share. */
-static bool is_contended(const cm_graph *g, const cm_node *n)
+/* Additions in bf16 to the same numbers for all samples: there is no atomic addition of this type. Embeddings add up in
+   fp32. */
+static void tried_again(const cm__fusing *f, const cm_node *n, const cm_node *forward, cm__generated *kernel)
 {
-    cm_poly given = cm_tensor_elements(cm__in(g, n, 0)), table = cm_tensor_elements(cm__t(g, n->outputs[0]));
-    bool    many = cm__poly_at(&given, 1) > cm__time_factors.contended_adds * cm__poly_at(&table, 1);
-    return many && cm__poly_at(&table, 2) == cm__poly_at(&table, 1);
+    const cm_tensor *table = cm__t(f->d->g, n->outputs[0]);
+    cm_poly          numbers = cm_tensor_elements(table), given = cm_tensor_elements(cm__in(f->d->g, n, 0));
+    double           count = cm__poly_at(&numbers, 1);
+    bool             shared = count > 0 && cm__poly_at(&numbers, 2) == count;
+    if (!shared || table->dtype != CM_BF16 || forward->op != CM_OP_INDEX || cm__rule_off("tried_again")) return;
+    cm_poly each = cm__poly_scale(given, 1 / count);
+    add_work(kernel, CM__WORK_RETRIED, given);
+    add_work(kernel, CM__WORK_COLLISIONS, cm__poly_mul(each, each));
 }
 
-/* In bf16, for which there is no atomic addition, one is tried again whenever another one came first: the square of the
-   additions to each number, up to so much per addition, as those of few numbers wait for one another instead of being
-   tried at once. Embeddings add up in fp32. */
-static cm_poly tried_again(const cm__fusing *f, const cm_node *n)
+/* Random numbers take time. Other arithmetic hides behind the traffic. */
+static void random_numbers(const cm__fusing *f, const cm_node *n, const cm_node *forward, cm__generated *kernel)
 {
-    bool generated = cm__compiles(f->d->runtime) && n->op == CM_OP_GATHER_GRAD;
-    bool narrow = generated && cm__t(f->d->g, n->outputs[0])->dtype == CM_BF16 &&
-                  cm__forward_of(f->d, n)->op == CM_OP_INDEX;
-    if (!narrow || !is_contended(f->d->g, n) || cm__rule_off("tried_again")) return cm__poly_const(0);
-    cm_poly given = cm_tensor_elements(cm__in(f->d->g, n, 0)),
-            table = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
-    double  adds = cm__poly_at(&given, 1) / cm__poly_at(&table, 1);
-    double  at_once = cm__time_factors.contended_bf16 * adds * adds;
-    return cm__poly_const(fmin(at_once, cm__time_factors.contended_bf16_each * cm__poly_at(&given, 1)));
+    int32_t node = (int32_t)(n - f->d->g->nodes), of = f->kernel[node];
+    if (n != forward || !f->d->trains || f->columns[of] || cm__rule_off("random_number")) return;
+    cm_poly elements = cm_tensor_elements(cm__t(f->d->g, n->outputs[0]));
+    add_work(kernel, CM__WORK_RANDOM, cm__poly_scale(elements, cm__lanes_of_row(f->row[of])));
 }
 
-/* Bytes that a node moves beyond reading its inputs and writing its outputs once. In vendors' stacks libraries have
-   better kernels for these. */
-static cm_poly bytes_again(const cm__fusing *f, int32_t node)
+/* In vendors' stacks libraries have better kernels for these. */
+static void add_further(const cm__fusing *f, const cm_node *n, cm__generated *kernel)
 {
-    static double (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *) = {
-        [CM_OP_POOL_GRAD] = pool, [CM_OP_RESIZE_GRAD] = resized};
-    const cm_node *n = cm__node(f->d, node);
-    bool           generated = cm__compiles(f->d->runtime);
-    double         bytes = generated && rules[n->op] ? rules[n->op](f, n, cm__forward_of(f->d, n)) : 0;
-    if (bytes <= 0 || cm__rule_off(n->op == CM_OP_POOL_GRAD ? "pool" : "resized")) return cm__poly_const(0);
-    int32_t over = n->op == CM_OP_POOL_GRAD ? n->outputs[0] : n->inputs[0];
-    return cm__poly_scale(cm_tensor_elements(cm__t(f->d->g, over)), bytes);
+    static void (*const rules[CM_OPS])(const cm__fusing *, const cm_node *, const cm_node *, cm__generated *) = {
+        [CM_OP_POOL_GRAD] = pool, [CM_OP_RESIZE_GRAD] = resized, [CM_OP_GATHER_GRAD] = tried_again,
+        [CM_OP_DROPOUT] = random_numbers};
+    if (rules[n->op] && cm__compiles(f->d->runtime)) rules[n->op](f, n, cm__forward_of(f->d, n), kernel);
 }
 
 /* ---- computed again ---------------------------------------------------------------------------------------------- */
@@ -327,11 +344,10 @@ static void add_recomputed(cm__fusing *f, int32_t kernel, int32_t node)
         if (base < 0 || f->again[base]) continue;
         f->again[base] = kernel + 1;
         const cm_tensor *t = cm__t(f->d->g, base);
-        cm_poly          wide = cm__poly_scale(cm_tensor_elements(t), 4);
-        cm_poly          more = cm__poly_add(wide, cm__poly_scale(cm__fusing_bytes(f->d->g, base), -1));
+        cm__moved        wide = cm__fusing_wide(t), more = less(wide, cm__fusing_moved(f->d->g, base));
         if (cm_dtype_size(t->dtype) >= 4 || cm__rule_off("recomputed")) continue;
-        f->summed[f->norm[kernel]] = cm__poly_add(f->summed[f->norm[kernel]], more);
-        f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(more, wide));
+        cm__fusing_add(&f->sums[f->norm[kernel]], more);
+        cm__fusing_add(&f->does[kernel], sum(more, wide));
     }
 }
 
@@ -353,55 +369,26 @@ static int32_t sums_of(const cm__fusing *f, int32_t kernel, int32_t i)
     return -1;
 }
 
-/* ---- arithmetic ------------------------------------------------------------------------------------------------- */
-
-/* Random numbers take time. Other arithmetic hides behind the traffic. */
-static cm_poly arithmetic_of(const cm__fusing *f, int32_t node)
-{
-    const cm_node *n = cm__node(f->d, node);
-    if (n->op != CM_OP_DROPOUT || !f->d->trains || cm__rule_off("random_number")) return cm__poly_const(0);
-    return cm__random_bytes(cm_tensor_elements(cm__t(f->d->g, n->outputs[0])), f->row[f->kernel[node]]);
-}
-
-/* Arithmetic and traffic overlap: what is longer counts, with a soft corner. Kernels that reduce rows have functions of
-   their own, which their tables contain; random numbers come on top of them. */
-cm_poly cm__fusing_with_arithmetic(cm_poly moved, cm_poly arithmetic, bool on_top)
-{
-    double bytes = cm__poly_at(&moved, 1), ratio = bytes > 0 ? cm__poly_at(&arithmetic, 1) / bytes : 0;
-    return cm__poly_scale(moved, on_top ? 1 + ratio : cbrt(1 + ratio * ratio * ratio));
-}
-
-/* The sums of a batch norm compute what comes before it, as the kernel after them does. */
-static void add_arithmetic(cm__fusing *f, int32_t kernel)
-{
-    cm_poly all = cm__poly_const(0), before = all;
-    for (int32_t i = kernel; i >= 0; i = f->next[i]) {
-        all = cm__poly_add(all, arithmetic_of(f, i));
-        if (sums_of(f, kernel, i) >= 0) before = all;
-    }
-    f->bytes[kernel] = cm__fusing_with_arithmetic(f->bytes[kernel], all, f->by_row[kernel]);
-    cm_poly *summed = f->norm[kernel] < 0 ? NULL : &f->summed[f->norm[kernel]];
-    if (summed) *summed = cm__fusing_with_arithmetic(*summed, before, false);
-}
-
 /* ---- all kernels ------------------------------------------------------------------------------------------------- */
 
-/* Kernel by kernel, so that each counts a tensor once. */
+/* Kernel by kernel, so that each counts a tensor once. The sums of a norm compute what comes before it, as the kernel
+   after them does. */
 void cm__fusing_add_traffic(cm__fusing *f)
 {
     find_outside(f);
     for (int32_t kernel = 0; kernel < f->d->g->n_nodes; kernel++) {
         for (int32_t i = f->kernel[kernel] == kernel ? kernel : -1; i >= 0; i = f->next[i]) {
-            cm_poly in = bytes_read(f, i), again = cm__poly_add(bytes_again(f, i), tried_again(f, cm__node(f->d, i)));
-            cm_poly other = cm__poly_add(bytes_written(f, i), again);
-            f->bytes[kernel] = cm__poly_add(f->bytes[kernel], cm__poly_add(in, other));
-            int32_t of = sums_of(f, kernel, i);
-            if (of >= 0) f->summed[of] = cm__poly_add(f->summed[of], in);
+            cm__moved in = read_by(f, i);
+            int32_t   of = sums_of(f, kernel, i);
+            cm__fusing_add(&f->does[kernel], sum(in, written_by(f, i)));
+            add_further(f, cm__node(f->d, i), &f->does[kernel]);
+            if (of < 0) continue;
+            cm__fusing_add(&f->sums[of], in);
+            f->sums[of].work[CM__WORK_RANDOM] = f->does[kernel].work[CM__WORK_RANDOM];
         }
         bool generated = cm__compiles(f->d->runtime) && f->kernel[kernel] == kernel;
         bool sums = generated && f->norm[kernel] >= 0 && cm__node(f->d, kernel)->phase == CM_BACKWARD &&
                     !cm__fusing_group_norm(f, cm__node(f->d, f->norm[kernel]));
         for (int32_t i = sums ? kernel : -1; i >= 0; i = f->next[i]) add_recomputed(f, kernel, i);
-        if (generated && !f->columns[kernel]) add_arithmetic(f, kernel);
     }
 }

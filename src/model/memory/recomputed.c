@@ -245,7 +245,7 @@ static void shrink_indices(cm_footprint *f, const int32_t *piece_of, int32_t nod
 {
     const cm_node *n = &f->step->nodes[node];
     cm__piece     *x = n->op == CM_OP_MAX_POOL && n->n_outputs > 1 ? piece_at(f, piece_of, n->outputs[1]) : NULL;
-    if (x && x->born == node) x->bytes = cm__fusing_bytes(f->step, n->outputs[1]);
+    if (x && x->born == node) x->bytes = cm__fusing_moved(f->step, n->outputs[1]).bytes;
 }
 
 void cm__recomputed_pieces(cm_footprint *f, const int32_t *piece_of)

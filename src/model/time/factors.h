@@ -9,11 +9,9 @@ typedef struct cm__factors {
     double above_sheet; /* roofline.c */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */
-    double scaled_cast_bytes, largest_bytes, plain_cast_bytes, transposed_cast_bytes, apart_largest_bytes;
-    double access_bytes, pool_gradient, atomic_add, atomic_add_lanes,
-        atomic_add_nhwc; /* bytes: inductor/traffic.c */
-    double function_flop, random_number, contended_bf16, contended_bf16_each, contended_adds; /* likewise */
-    double rows_of_block; /* how Inductor divides sums: inductor/compiled.c */
+    /* bytes of a copy that take as long as further work of generated kernels: generated.c */
+    double access_bytes, pool_gradient, atomic_add, atomic_add_lanes, atomic_add_nhwc;
+    double function_flop, random_number, contended_bf16, contended_bf16_each;
     double flash1, flash1_wide, flash_forward, flash_backward, efficient_forward, efficient_backward;
     /* relative errors: of measured calls, of calls timed by another variant or type, of the roofline */
     double measured_error, stand_in_error, roofline_error;

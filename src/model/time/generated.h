@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * generated.h - what kernels of a compiler that move 16-bit numbers are looked up as.
+ * generated.h - what kernels of a compiler are looked up as.
  *
  * Each number that a generated kernel reads or writes takes the time of `access_bytes` more on the H200: the cores issue
  * its load, its conversion and its store. Tables therefore have kernels by counted bytes, those of fp32 numbers that take
  * as long. A call has the bytes that are really moved, because memory moves these on every device, while the cores of a
- * device with less bandwidth per core have time for the rest.
+ * device with less bandwidth per core have time for the rest. Functions, random numbers and repeated accesses
+ * (CM__WORK_FUNCTIONS to CM__WORK_COLLISIONS) take the time of further bytes on every device.
  */
 #ifndef CM_MODEL_TIME_GENERATED_H
 #define CM_MODEL_TIME_GENERATED_H
 
 #include "device/calls.h"
 
-/* Counted bytes of a kernel over those that it moves, if its numbers have this size. */
-double cm__generated_weight(double number_bytes);
+/* The call with the bytes of its further work. */
+cm__call cm__generated_priced(const cm__call *call);
 
 /* Bytes that a call counts on the device of its table, where the cores are not ahead of memory. bytes: that it moves. */
 double cm__generated_counted(const cm__call *call, double bytes);

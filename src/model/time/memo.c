@@ -79,7 +79,8 @@ static uint64_t hash_of(cm__memo_key key, const cm__call *call)
 
 static bool same_call(const cm__call *a, const cm__call *b)
 {
-    size_t sizes = (size_t)cm__call_kinds[a->op].n_sizes * sizeof *a->sizes;
+    int    count = a->op == CM__CALL_ELEMENTWISE ? CM__WORK_END : cm__call_kinds[a->op].n_sizes;
+    size_t sizes = (size_t)count * sizeof *a->sizes;
     return a->op == b->op && a->pass == b->pass && a->variant == b->variant && a->types == b->types &&
            memcmp(a->sizes, b->sizes, sizes) == 0;
 }

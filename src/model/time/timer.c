@@ -484,11 +484,10 @@ cm__timed cm__timer_time(cm__timer *t, const cm__call *given)
     cm__call           call = cm__without_shape(given);
     const cm__memo_key key = {.table = t};
     cm__memo_value     kept = {0};
-    if (!t->results) return faster_type(t, &call);
-    if (cm__memo_find(t->results, key, &call, &kept)) return kept.timed;
-    cm__call asked = call;
-    kept.timed = faster_type(t, &call);
-    cm__memo_keep(t->results, key, &asked, &kept);
+    if (t->results && cm__memo_find(t->results, key, &call, &kept)) return kept.timed;
+    cm__call priced = cm__generated_priced(&call);
+    kept.timed = faster_type(t, &priced);
+    if (t->results) cm__memo_keep(t->results, key, &call, &kept);
     return kept.timed;
 }
 
@@ -501,7 +500,7 @@ bool cm__timer_bounds(const cm__timer *t)
 cm__timed cm__timer_least(const cm__timer *t, const cm__call *given)
 {
     const cm__library *l = &t->libraries[BUILT_IN];
-    cm__call           c = cm__without_shape(given);
+    cm__call           flat = cm__without_shape(given), c = cm__generated_priced(&flat);
     bool               other = c.op == CM__CALL_ATTENTION || c.types == CM__ALL(CM__TF32);
     if (other || is_left_out(&c) || !cm__timer_bounds(t)) return (cm__timed){0};
     int32_t table = cm__library_own(l, &c), row = table >= 0 ? cm__library_row(l, table, &c) : -1;

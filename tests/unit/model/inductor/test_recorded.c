@@ -59,9 +59,17 @@ static void arithmetic_counts_as_bytes(void **state)
     double random = cm__time_factors.random_number;
     snprintf(call, sizeof call, "elementwise forward row_sum fp32 1,%.0f", (8000 + 4 * 1000 * random) / 8);
     assert_int_equal(compiled(RECORDED(RELU, KERNEL("row_sum", "\"moved4\":[0,8000],\"random\":[1000,0]")), 4, call), 1);
-    /* as many bytes of functions as are moved: the cube root of 2 times the bytes */
-    assert_int_equal(compiled(RECORDED(RELU, KERNEL("fused", "\"moved4\":[0,80000],\"functions\":[0,80000]")), 4,
-                              "elementwise forward fused fp32 1,12599"), 1);
+    /* functions that take as long as the traffic: the cube root of 2 times the bytes */
+    snprintf(call, sizeof call, KERNEL("fused", "\"moved4\":[0,80000],\"function_flop\":[0,%.0f]"),
+             80000 / cm__time_factors.function_flop);
+    char trace[4096];
+    snprintf(trace, sizeof trace, RECORDED(RELU, "%s"), call);
+    assert_int_equal(compiled(trace, 4, "elementwise forward fused fp32 1,12599"), 1);
+    /* older captures: as bytes of a copy */
+    snprintf(call, sizeof call, KERNEL("fused", "\"moved4\":[0,80000],\"functions\":[0,%.0f]"),
+             80000 / (2.5 * cm__time_factors.function_flop));
+    snprintf(trace, sizeof trace, RECORDED(RELU, "%s"), call);
+    assert_int_equal(compiled(trace, 4, "elementwise forward fused fp32 1,12599"), 1);
 }
 
 /* A kernel without kind is not timed by its bytes: the rules know what its pool reads again. */

@@ -46,7 +46,7 @@ static void memory_moves_real_bytes(void **state)
     cm__limits from = {.memory_bytes_s = 4e12, .cache_bytes_s = 8e12, .cache_bytes = 1e7, .cores = 100, .clock_hz = 1e9};
     cm__limits to = from;
     cm__call   narrow = call_of("elementwise forward fused fp16 1,250000000"), wide = cm__generated_as_tabled(&narrow);
-    double     weight = cm__generated_weight(2), time_s = 1e9 * weight / (0.9 * 4e12);
+    double     weight = cm__generated_counted(&narrow, 1), time_s = 1e9 * weight / (0.9 * 4e12);
     (void)state;
     to.memory_bytes_s /= 8;
     double there = cm__transferred(&from, &from, &narrow, time_s, 1), here = cm__transferred(&to, &from, &narrow, time_s, 1);
