@@ -78,6 +78,13 @@ void settle_prediction(settings *s, const char *model)
     s->predict.cluster = s->cluster;
 }
 
+static bool says_recompute(const settings *s)
+{
+    for (int32_t i = 0; i < s->n_given; i++)
+        if (strcmp(s->given[i].option->name, "--recompute") == 0) return true;
+    return false;
+}
+
 int run_predict(settings *s)
 {
     cm__predict_report *report;
@@ -92,6 +99,7 @@ int run_predict(settings *s)
     }
     if (!loading_makes_sense(s) || !output_makes_sense(s)) return EXIT_USAGE;
     settle_prediction(s, s->operands[0]);
+    s->predict.recompute_open = !says_recompute(s);
     cm_status status = cm__predict_report_new(&s->predict, &report, &diag);
     if (status) return say_failed(status, &diag);
     for (int32_t i = 0; i < report->graph->n_warnings; i++) say("warning: %s", report->graph->warnings[i]);

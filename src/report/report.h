@@ -164,6 +164,7 @@ typedef struct cm__predict_request {
     const char        *host_file; /* profile with times of the host; NULL: none. Only users of this machine name files */
     cm_predict_options options;
     bool               list_ops, list_missing;
+    bool               recompute_open; /* nobody said what is recomputed: Megatron-LM's jobs recompute what memory requires */
     cm__limits         limits;
     int32_t            prompt, generate; /* tokens of a prompt and of its answer; 0: no generation */
     cm__loop_options   loop;

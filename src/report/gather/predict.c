@@ -65,6 +65,44 @@ static void find_batch(cm__predict_report *r)
     judge(r);
 }
 
+/* ---- layers that are recomputed because nothing fits otherwise --------------------------------------------------- */
+
+#define MOST_LAYERS 512
+
+/* True: the step fits with `layers` recomputed layers, 0: all. More than the model has fit as all of them do. */
+static bool fits_with(cm__predict_report *r, int32_t layers)
+{
+    cm_step        *step;
+    cm_memory_use   use;
+    cm_step_options o = cm__step_options_of(&r->asked.graph, &r->asked.options, r->fabric);
+    o.train.recompute = CM_RECOMPUTE_FULL;
+    o.train.recompute_layers = layers;
+    if (cm_step_new(r->asked.graph.model, r->device, &o, &step, NULL)) return layers > 0;
+    bool fits = !cm_step_memory(step, r->asked.options.batch, &use, NULL) && cm_memory_chance(&use).likely;
+    cm_step_free(step);
+    return fits;
+}
+
+/* Megatron-LM stores all activations unless --recompute-granularity says otherwise, so a job that runs and does not say
+   what it recomputes has set it to what its memory requires: the fewest layers that fit (--recompute-num-layers). */
+static void recompute_as_needed(cm__predict_report *r)
+{
+    bool open = r->asked.recompute_open && r->asked.options.runtime == CM_RUNTIME_MEGATRON && !r->asked.graph.train.inference;
+    if (!open || r->chance.likely || !fits_with(r, 0)) return;
+    int32_t too_few = 0, enough = MOST_LAYERS;
+    while (enough - too_few > 1) {
+        int32_t middle = (too_few + enough) / 2;
+        if (fits_with(r, middle)) enough = middle;
+        else too_few = middle;
+    }
+    r->asked.graph.train.recompute = CM_RECOMPUTE_FULL;
+    r->asked.graph.train.recompute_layers = enough < MOST_LAYERS ? enough : 0;
+    make_step(r);
+    find_batch(r);
+    r->doubt = cm__format(r->ctx, "the step does not fit as asked: %d of its layers are recomputed, the fewest with which it likely fits; "
+                          "--recompute none stores all of them", enough);
+}
+
 static const char *doubt_about(const cm__predict_report *r)
 {
     const cm_device_info *device = cm_device_get_info(r->device);
@@ -101,12 +139,13 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     find_fabric(r);
     make_step(r);
     find_batch(r);
+    recompute_as_needed(r);
     cm__pass_on(ctx, cm__graph_report_of(&r->asked.graph, r->step, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     bool alone = r->asked.options.plan.devices < 2 && !given_batch(&r->asked.options.plan);
     cm__pass_on(ctx, cm_step_predict(r->step, r->asked.options.batch, alone, &r->prediction, diag));
     cm__defer(ctx, free_prediction, r->prediction);
-    r->doubt = doubt_about(r);
+    if (!r->doubt) r->doubt = doubt_about(r);
     if (asked->loop.kind) add_loop(r);
     else if (asked->generate) {
         cm__generation_add(r);
