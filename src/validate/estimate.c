@@ -34,12 +34,22 @@ static const cm_prediction_info *predicted(cm__case *c, const cm_predict_options
     return info;
 }
 
+/* One process feeds all replicas in turn: it takes `turn_s` per replica and step, and supplies at most `samples_s`.
+   The set says which row these were fitted to. */
+static const char *fed_by(const cm__case *c)
+{
+    const json_t *feeding = json_object_get(c->run, "feeding");
+    double        turn_s = cm__number_of(feeding, "turn_s", 0), rate = cm__number_of(feeding, "samples_s", 0);
+    return feeding ? cm__format(c->store->ctx, "turn=%.9g,rate=%.9g", turn_s, rate) : NULL;
+}
+
 /* The equivalent of --dataset, --host and --workers; here 0 workers means none. */
 static cm_loading_options loading_of(const cm__case *c)
 {
     const json_t *workers = json_object_get(c->run, "workers");
     int64_t       stated = workers ? (int64_t)json_integer_value(workers) : 0;
-    return (cm_loading_options){.dataset = cm__text_of(c->run, "dataset"),
+    const char   *fed = fed_by(c);
+    return (cm_loading_options){.dataset = fed ? fed : cm__text_of(c->run, "dataset"),
                                 .host = cm__text_of(c->run, "host"),
                                 .workers = workers && stated == 0 ? -1 : stated};
 }
@@ -131,15 +141,12 @@ static bool answer(cm__estimate *e, const cm_prediction_info *i, double samples)
     return true;
 }
 
-/* One process feeds all replicas in turn: it takes `turn_s` per replica and step, and supplies at most `samples_s`.
-   The set says which row these were fitted to. */
+/* A baseline's step, fed as the row's. */
 static void feed(const cm__case *c, cm__estimate *e, double replicas)
 {
     const json_t *feeding = json_object_get(c->run, "feeding");
     double        turn_s = cm__number_of(feeding, "turn_s", 0), rate = cm__number_of(feeding, "samples_s", INFINITY);
-    double        fed_s = fmax(e->step_s, e->samples / rate) + replicas * turn_s;
-    for (int side = 0; feeding && side < 2; side++) e->interval_s[side] += fed_s - e->step_s;
-    if (feeding) e->step_s = fed_s;
+    if (feeding) e->step_s = fmax(e->step_s, e->samples / rate) + replicas * turn_s;
 }
 
 /* ---- several devices -------------------------------------------------------------------------------------------- */
@@ -204,9 +211,7 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
     o.fabric = c->reason ? NULL : cm__case_fabric(c);
     if (!o.fabric) return false;
     const cm_prediction_info *i = predicted(c, &o);
-    if (!answer(e, i, i ? (double)i->batch : 0)) return false;
-    feed(c, e, o.plan.dp);
-    return true;
+    return answer(e, i, i ? (double)i->batch : 0);
 }
 
 /* A row may measure the first epoch of so many samples: the compilation of the graph is part of it. */
@@ -236,7 +241,6 @@ static bool estimate(cm__case *c, cm__estimate *e)
     if (!answer(e, i, (double)batch * stated)) return false;
     if (times > stated) accumulate(c, e, i, times);
     if (!c->per_device) share(e);
-    feed(c, e, 1);
     if (cm__text_of(c->run, "phase")) one_pass(e, i, cm__text_of(c->run, "phase"));
     return true;
 }

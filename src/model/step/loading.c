@@ -130,8 +130,7 @@ void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
     i->overlapped_s = i->compute_s + i->load_s - i->step_time_s;
     for (int side = 0; side < 2; side++) {
         double factor = exp((side ? CM__SIGMAS_OF_90_PERCENT : -CM__SIGMAS_OF_90_PERCENT) * LOADING_ERROR);
-        double loaded_s = joined(l, i->interval_s[side], fmax(steady_s * factor, fed_s));
-        i->interval_s[side] = loaded_s + turns_s + begin * factor;
+        i->interval_s[side] = joined(l, i->interval_s[side], factor * fmax(steady_s, fed_s)) + factor * (turns_s + begin);
     }
     double slower = i->step_time_s > 0 ? i->compute_s / i->step_time_s : 1;
     i->throughput_samples_s *= slower;
