@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """papers_protocol.py - BUILD/centimani: accuracy under the protocol of Xie et al. 2024 and of others.
 
-Prints the tables. The paper benchmarks operators on the machine and
-then predicts whole steps of six networks on it; its figures of several devices are over the measured throughput of one.
+The paper benchmarks operators on a machine and predicts whole steps on it; several devices are over the throughput of one.
 """
 import math
 
@@ -30,8 +29,7 @@ def machine_known(sets):
 def h200_table(sets):
     found = machine_known(sets)
     every = [x for rows in found.values() for x in rows]
-    line = lambda name, rows: [name, len(rows), score(e for _, e in rows), sum(look for look, _ in rows),
-                               score(e for look, e in rows if look)]
+    line = lambda name, rows: [name, len(rows), score(e for _, e in rows), sum(look for look, _ in rows), score(e for look, e in rows if look)]
     cells = [accuracy.mean(1 - abs(e) for _, e in rows) for rows in found.values()]
     return (accuracy.table(["network", "steps", "accuracy %", "device-bound", "accuracy %"],
                            [line(n, r) for n, r in found.items()] + [line("**all**", every)]) +
@@ -96,10 +94,18 @@ def single_table(sets, program):
         ["every row: no prediction", len(rows), mean(in_fit)]])
 
 
+def is_quotient(row, rows):
+    """A ratio of two values that the same section prints for the same model, to the digits that it has."""
+    ratio, place = row["measured"], lambda o: (o["where"].split(",")[0], o["model"])
+    known = {o["device"]: o["measured"] for o in rows if place(o) == place(row) and o["metric"] in (*SPEEDS, "lookups_s") and o["predicted"]}
+    digits, own = len(f"{ratio:g}".partition(".")[2]), known.pop(row["device"], 0)
+    return row["metric"] == "ratio" and any(round(own / other, digits) == ratio for other in known.values())
+
+
 def is_second_print(row, rows):
-    """A speed-up that is printed beside the efficiency of the same run."""
+    """A speed-up that is printed beside the efficiency of the same run, or a ratio beside both of its values."""
     same = row["where"].replace("speedup improvement", "scaling efficiency")
-    return same != row["where"] and any(o["where"] == same for o in rows)
+    return is_quotient(row, rows) or same != row["where"] and any(o["where"] == same for o in rows)
 
 
 def rows_by_definition(rows):

@@ -3,7 +3,7 @@
 """papers_strict.py - BUILD/centimani: the accuracy on the five papers' machines as a sceptic would count it.
 
 Counted is every published time, throughput, ratio, efficiency and latency of the five papers, on one device and on
-several, once each: a speed-up that is printed beside the efficiency of its run does not count again. A refusal is 0 %.
+several, once each: a speed-up beside the efficiency of its run, or a ratio beside both of its values, is no second value. A refusal is 0 %.
 A row for which the source omits a setting (data/papers/unstated.tsv) counts with the published value that predicts it
 worst. Rows from which a number was solved (`fitted`) do not count, those that use such a number (`sibling`) do. The
 figure is the mean of the cells of model and vendor; other sets add the rows of the same models and vendors.
@@ -90,9 +90,5 @@ def section(program, sets):
             "\nAll these values were known while rules were written. [papers.md](dev/papers.md) names the rows that decided how a source is read.\n")
 
 
-def page(program):
-    return section(program, accuracy.sets_of(program))
-
-
 if __name__ == "__main__":
-    accuracy.section_main(__doc__, page)
+    accuracy.section_main(__doc__, lambda program: section(program, accuracy.sets_of(program)))
