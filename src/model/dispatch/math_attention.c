@@ -3,7 +3,8 @@
  * math_attention.c - kernel calls of unfused attention.
  *
  * Two batched products with scale, mask and softmax between them (one kernel in Megatron-LM), and a dropout. The result
- * is copied back into the layout of tokens. Under context parallelism a device has a share of the queries, and all
+ * is copied back into the layout of tokens. Models of before PyTorch 2.0 call torch.matmul(), which copies queries, keys
+ * and values as well, and in backward the gradient of the result and theirs. Under context parallelism a device has a share of the queries, and all
  * keys.
  */
 #include "base/text.h"
@@ -15,6 +16,7 @@ typedef struct scores {
     cm_dtype dtype;
     bool     masked, causal, dropout, fused; /* fused: scale, mask and softmax run as one kernel */
     bool     written; /* by the model: autocast casts the scores for the softmax, and its result for the product */
+    bool     copied; /* by torch.matmul() of the model's code, which makes one batch of samples and heads */
     bool     safe; /* fp32 in eager PyTorch: queries and keys are scaled, and masked rows become zero */
 } scores;
 
@@ -36,6 +38,7 @@ static scores scores_of(const cm__dispatch *d, const cm_node *forward)
                     .causal = cm__attr_int(forward, CM_ATTR_CAUSAL, 0) != 0,
                     .fused = cm__is_megatron(d->runtime),
                     .written = cm__attention_written(d->g, d->runtime),
+                    .copied = cm__is_eager(d->runtime) && !cm__provides(d->g->asked.software, CM__FEATURE_FUSED_ATTENTION),
                     .safe = cm__is_eager(d->runtime) && q->dtype == CM_FP32 &&
                             cm__provides(d->g->asked.software, CM__FEATURE_SAFE_SOFTMAX),
                     .dropout = cm__attr_real(forward, CM_ATTR_DROPOUT, 0) > 0 && d->trains};
@@ -80,9 +83,15 @@ static void clear_masked(cm__dispatch *d, int32_t node, const scores *s)
     cm__call_typed(d, node, CM__V(WHERE, COL), CM__ALL(s->dtype), rows, s->keys);
 }
 
-static void back_to_tokens(cm__dispatch *d, int32_t node, const scores *s)
+static void copy_layout(cm__dispatch *d, int32_t node, const scores *s, cm_poly rows)
 {
-    cm__call_typed(d, node, CM__V(COPY, PART), CM__ALL(s->dtype), s->queries, cm__poly_mul(s->batch, s->width));
+    cm__call_typed(d, node, CM__V(COPY, PART), CM__ALL(s->dtype), rows, cm__poly_mul(s->batch, s->width));
+}
+
+/* Queries, keys and values into the layout of heads, or their gradients back. */
+static void copy_operands(cm__dispatch *d, int32_t node, const scores *s)
+{
+    for (int i = 0; s->copied && i < 3; i++) copy_layout(d, node, s, i ? s->keys : s->queries);
 }
 
 static void softmax(cm__dispatch *d, int32_t node, const scores *s, cm__pass pass)
@@ -125,7 +134,7 @@ static void attend_compiled(cm__dispatch *d, int32_t node, const scores *s)
     product(d, node, &wide, CM__V_NT, s->queries, s->keys, s->width);
     generated(d, node, s, 4 + 4 + (s->dropout ? 1 + 4 : 0), s->dropout);
     product(d, node, &wide, CM__V_NN, s->queries, s->width, s->keys);
-    back_to_tokens(d, node, s);
+    copy_layout(d, node, s, s->queries);
 }
 
 /* Reads probabilities and their gradient, writes the gradient of the scores, and the probabilities for a product. */
@@ -141,23 +150,26 @@ static void attend_compiled_backward(cm__dispatch *d, int32_t node, const scores
 
 static void attend(cm__dispatch *d, int32_t node, const scores *s)
 {
+    copy_operands(d, node, s);
     scale_operands(d, node, s);
     product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);
     scale_scores(d, node, s);
     if (!s->fused && s->masked) over(d, node, s, CM__V_ADD);
     probabilities(d, node, s, CM__PASS_FORWARD);
     product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);
-    back_to_tokens(d, node, s);
+    copy_layout(d, node, s, s->queries);
 }
 
 static void attend_backward(cm__dispatch *d, int32_t node, const scores *s)
 {
+    if (s->copied) copy_layout(d, node, s, s->queries);
     product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the values */
     product(d, node, s, CM__V_NT, s->queries, s->keys, s->width);    /* gradient of the probabilities */
     probabilities(d, node, s, CM__PASS_BACKWARD);
     scale_scores(d, node, s);
     product(d, node, s, CM__V_NN, s->queries, s->width, s->keys);    /* gradient of the queries */
     product(d, node, s, CM__V_TN, s->keys, s->width, s->queries);    /* gradient of the keys */
+    copy_operands(d, node, s);
     scale_operands(d, node, s);
 }
 
