@@ -15,6 +15,9 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
 /* A recorded PyTorch step, .cmt.json (docs/capture.md). */
 cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
+/* A training step as StableHLO text, .mlir (hlo/hlo.h). */
+cm_graph *cm__import_hlo(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
+
 /* What a captured step says of the question: cm_model_precision(), cm_model_runtime() and cm_model_plan(). */
 typedef struct cm__trace_origin {
     cm_precision precision;
@@ -23,6 +26,7 @@ typedef struct cm__trace_origin {
 } cm__trace_origin;
 
 cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t size);
+cm__trace_origin cm__import_hlo_origin(cm__ctx *ctx, const char *text, size_t size);
 
 /* "gpt:layers=24,hidden=1024,..." and single operators "gemm:m=64,n=1760,k=1760". */
 bool      cm__is_description(const char *spec); /* starts with a known kind and a colon */

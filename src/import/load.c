@@ -45,12 +45,13 @@ static cm_graph *load_file(cm__ctx *ctx, const char *path, const char *name, con
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
     bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m),
-                 net = ends_with(path, ".net");
-    int64_t      most = net ? NET_MAX : trace ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
+                 net = ends_with(path, ".net"), hlo = ends_with(path, ".mlir");
+    int64_t      most = net ? NET_MAX : trace || hlo ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
     if ((int64_t)m->size > most)
         cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size,
-                 net ? "network in the layer language" : trace ? "trace" : "config.json");
+                 net ? "network in the layer language" : trace ? "trace" : hlo ? "StableHLO file" : "config.json");
     cm_graph *g = net    ? load_net(ctx, name, m, o)
+                  : hlo    ? cm__import_hlo(ctx, name, (const char *)m->bytes, m->size, o)
                   : trace  ? cm__import_trace(ctx, name, (const char *)m->bytes, m->size, o)
                   : json   ? cm__import_config(ctx, name, (const char *)m->bytes, m->size, o)
                            : cm__import_onnx(ctx, name, m->bytes, m->size, o);
@@ -133,7 +134,7 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     bool described = cm__is_description(spec), sized = !described && (file ? !ends_with(file, ".json") : net);
     if (o->dims && o->dims[0] && !sized && (described || file || info))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "--dim sets free sizes of ONNX files and layer lists; this model has none");
-    bool ending = ends_with(spec, ".onnx") || ends_with(spec, ".json") || ends_with(spec, ".net");
+    bool ending = ends_with(spec, ".onnx") || ends_with(spec, ".json") || ends_with(spec, ".net") || ends_with(spec, ".mlir");
     bool hub = strchr(spec, '/') && cm__is_hub_name(spec) && !ending && stat(spec, &s);
     bool path = strchr(spec, '/') || ending || !stat(spec, &s);
     if (described) return cm__import_description(ctx, spec, o);
@@ -169,7 +170,8 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
 /* Nothing is decided if the file cannot be read; loading the file reports the error. */
 static cm__trace_origin origin_of(const char *spec)
 {
-    cm__ctx   *ctx = spec && ends_with(spec, ".cmt.json") ? cm__ctx_new(NULL) : NULL;
+    bool       step = spec && (ends_with(spec, ".cmt.json") || ends_with(spec, ".mlir"));
+    cm__ctx   *ctx = step ? cm__ctx_new(NULL) : NULL;
     cm__trace_origin open = {CM_PRECISION_DEFAULT, CM_RUNTIME_DEFAULT, {0}}, origin;
     if (!ctx) return open;
     if (setjmp(ctx->trap)) {
@@ -177,7 +179,9 @@ static cm__trace_origin origin_of(const char *spec)
         return open;
     }
     cm__mapping *m = cm__file_map(ctx, spec, TRACE_MAX, "too large for a trace");
-    origin = cm__import_trace_origin(ctx, (const char *)m->bytes, m->size);
+    origin = ends_with(spec, ".mlir")
+                 ? cm__import_hlo_origin(ctx, (const char *)m->bytes, m->size)
+                 : cm__import_trace_origin(ctx, (const char *)m->bytes, m->size);
     cm__file_unmap(m);
     cm__ctx_free(ctx);
     return origin;

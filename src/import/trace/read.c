@@ -291,9 +291,8 @@ cm_precision cm__trace_precision(const json_t *root)
     return wanted && cm_precision_parse(wanted, &precision, NULL) == CM_OK ? precision : CM_PRECISION_DEFAULT;
 }
 
-void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o)
+void cm__trace_read(cm__trace *t, const cm_load_options *o)
 {
-    t->root = cm__json_read(t->ctx, text, size, JSON_REJECT_DUPLICATES);
     check_kind(t);
     read_header(t, o);
     const json_t *tensors = array_at(t, t->root, "tensors", TENSORS_MAX), *ops = array_at(t, t->root, "ops", OPS_MAX);

@@ -7,6 +7,7 @@
  * operator without a row, or whose result has another shape than recorded, is opaque: only its bytes are counted, with
  * a warning.
  */
+#include "import/hlo/hlo.h"
 #include "import/trace/rules.h"
 
 #include <string.h>
@@ -363,9 +364,8 @@ static void warn(cm__trace *t, const cm_load_options *o, int32_t lost)
 }
 
 /* XLA multiplies fp32 numbers in the type that is fast on a device, so fp32 of a JAX step decides no precision. */
-cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t size)
+static cm__trace_origin origin_of(const json_t *root)
 {
-    const json_t    *root = cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES);
     bool             jax = json_object_get(root, "jax"), asked = json_object_get(root, "wanted_precision");
     cm__trace_origin o = {cm__trace_precision(root), jax ? CM_RUNTIME_XLA : CM_RUNTIME_DEFAULT, {0}};
     cm__trace_plan(root, &o.plan);
@@ -373,11 +373,21 @@ cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t 
     return o;
 }
 
-cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
+cm__trace_origin cm__import_trace_origin(cm__ctx *ctx, const char *text, size_t size)
 {
-    cm__trace t = {.ctx = ctx};
+    return origin_of(cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES));
+}
+
+cm__trace_origin cm__import_hlo_origin(cm__ctx *ctx, const char *text, size_t size)
+{
+    return origin_of(cm__hlo_captured(ctx, "", text, size));
+}
+
+static cm_graph *import(cm__ctx *ctx, const char *name, const json_t *root, const cm_load_options *o)
+{
+    cm__trace t = {.ctx = ctx, .root = root};
     cm__map   index;
-    cm__trace_read(&t, text, size, o);
+    cm__trace_read(&t, o);
     const char *own = json_string_value(json_object_get(t.root, "name"));
     t.g = cm__graph_new(ctx, cm__text_copy_n(ctx, own ? own : name, strnlen(own ? own : name, 128)), "trace");
     make_leaves(&t);
@@ -416,4 +426,14 @@ cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, siz
     cm__trace_backward_flop(&t);
     warn(&t, o, lost);
     return t.g;
+}
+
+cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
+{
+    return import(ctx, name, cm__json_read(ctx, text, size, JSON_REJECT_DUPLICATES), o);
+}
+
+cm_graph *cm__import_hlo(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o)
+{
+    return import(ctx, name, cm__hlo_captured(ctx, name, text, size), o);
 }

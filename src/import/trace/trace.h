@@ -70,7 +70,7 @@ typedef struct cm__aten {
 /* ---- trace/read.c ----------------------------------------------------------------------------------------------- */
 
 int32_t *cm__trace_indices(cm__trace *t, const json_t *object, const char *key, int32_t *count); /* of tensors */
-void cm__trace_read(cm__trace *t, const char *text, size_t size, const cm_load_options *o);
+void cm__trace_read(cm__trace *t, const cm_load_options *o); /* from t->root */
 cm_precision cm__trace_precision(const json_t *root); /* for predictions; default: not recorded */
 
 /* Attributes. A number that may depend on the batch size is a cm_dim. */
