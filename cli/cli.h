@@ -114,6 +114,7 @@ const command *find_command(const char *name);
 bool           loading_makes_sense(settings *s); /* false: loading options without a dataset */
 /* predict.c: takes the file that --host names, which was measured, out of the options; NULL: it names an id, or nothing */
 const char    *settle_host(settings *s);
+bool           says_recompute(const settings *s); /* predict.c: --recompute was given */
 void           settle_prediction(settings *s, const char *model); /* predict.c: copy the options of a prediction */
 /* Says so if --fuse all was given and the runtime runs operators one by one. settled: as the report has it. */
 void warn_of_fusion(const settings *s, const cm__predict_request *settled);

@@ -99,13 +99,13 @@ def is_quotient(row, rows):
     ratio, place = row["measured"], lambda o: (o["where"].split(",")[0], o["model"])
     known = {o["device"]: o["measured"] for o in rows if place(o) == place(row) and o["metric"] in (*SPEEDS, "lookups_s") and o["predicted"]}
     digits, own = len(f"{ratio:g}".partition(".")[2]), known.pop(row["device"], 0)
-    return row["metric"] == "ratio" and any(round(own / other, digits) == ratio for other in known.values())
+    return any(round(own / other, digits) == ratio for other in known.values())
 
 
 def is_second_print(row, rows):
     """A speed-up that is printed beside the efficiency of the same run, or a ratio beside both of its values."""
     same = row["where"].replace("speedup improvement", "scaling efficiency")
-    return is_quotient(row, rows) or same != row["where"] and any(o["where"] == same for o in rows)
+    return row.get("metric") == "ratio" and is_quotient(row, rows) or same != row["where"] and any(o["where"] == same for o in rows)
 
 
 def rows_by_definition(rows):

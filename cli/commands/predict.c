@@ -78,7 +78,7 @@ void settle_prediction(settings *s, const char *model)
     s->predict.cluster = s->cluster;
 }
 
-static bool says_recompute(const settings *s)
+bool says_recompute(const settings *s)
 {
     for (int32_t i = 0; i < s->n_given; i++)
         if (strcmp(s->given[i].option->name, "--recompute") == 0) return true;

@@ -2,6 +2,14 @@
 /* scale.c - `centimani scale`: predict a step, or one collective, on several numbers of devices. */
 #include "cli.h"
 
+static void say_recomputed(const cm__scale_report *r)
+{
+    for (int32_t i = 0; i < r->asked.n_counts && r->asked.recompute_open; i++)
+        if (r->points[i].info.plan.recompute == CM_RECOMPUTE_FULL)
+            say("warning: on %d devices the step does not fit as asked: layers are recomputed; --recompute none stores all of "
+                "them", r->points[i].n);
+}
+
 int run_scale(settings *s)
 {
     cm__scale_report *report;
@@ -24,6 +32,7 @@ int run_scale(settings *s)
     s->scale.options.runtime = s->memory.options.runtime;
     s->scale.options.plan = s->memory.options.plan;
     s->scale.options.plan.recompute = s->graph.train.recompute;
+    s->scale.recompute_open = !says_recompute(s);
     s->scale.options.batch = s->graph.batch ? s->graph.batch : 1;
     cm_status status = CM_OK;
     if (cm__is_collective(s->operands[0])) {
@@ -33,6 +42,7 @@ int run_scale(settings *s)
     status = cm__scale_report_new(&s->scale, &report, &diag);
     if (status) return say_failed(status, &diag);
     say_warnings(report->graph->step);
+    say_recomputed(report);
     status = cm__scale_report_print(report, format_of(s), results(), &diag);
     cm__scale_report_free(report);
     return status ? say_failed(status, &diag) : EXIT_DONE;

@@ -267,6 +267,7 @@ typedef struct cm__scale_request {
     const char        *host_file; /* as in cm__predict_request */
     double             bytes;     /* of a collective, if the model is its name */
     cm_predict_options options; /* the number of replicas in its plan is ignored */
+    bool               recompute_open; /* as in cm__predict_request */
     int64_t            counts[CM__POINTS_MAX]; /* of devices */
     int32_t            n_counts;
 } cm__scale_request;
@@ -292,10 +293,14 @@ typedef struct cm__scale_report {
     bool               strong; /* strong scaling: one global batch; otherwise weak: one batch size per replica */
 } cm__scale_report;
 
-/* Predict the step `like` of a model with data parallelism on n devices. `batch`: samples per replica, used if the plan sets none.
+/* Sets options->train to recompute the fewest layers with which a step of Megatron-LM likely fits, and returns their number;
+   0: it does not fit even then, or another runtime. `like`: a step of the same model. */
+int32_t cm__recompute_as_needed(const cm_step *like, const cm_device *device, cm_step_options *options, int64_t batch);
+
+/* Predict the step `like` of a model with data parallelism on n devices. open: as recompute_open. `batch`: samples per replica, used if the plan sets none.
    `first`: the point that efficiency is relative to; NULL: the point itself. */
 cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_device *device, const cm_fabric *fabric,
-                             int64_t batch, int32_t n, const cm__scale_point *first, cm__scale_point *point,
+                             int64_t batch, int32_t n, bool open, const cm__scale_point *first, cm__scale_point *point,
                              cm_diag *diag);
 cm_status cm__scale_report_new(const cm__scale_request *asked, cm__scale_report **report, cm_diag *diag);
 void      cm__scale_report_free(cm__scale_report *report);

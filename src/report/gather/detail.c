@@ -37,7 +37,7 @@ static void find_scaling(cm__detail *d)
     cm__defer(d->ctx, free_fabric, fabric);
     for (int32_t n = 1; d->n_scaling < CM__SCALE_POINTS; n *= 2) {
         const cm__scale_point *first = d->n_scaling ? d->scaling : NULL;
-        if (cm__scale_point_at(p->asked.graph.model, p->step, p->device, fabric, batch, n, first,
+        if (cm__scale_point_at(p->asked.graph.model, p->step, p->device, fabric, batch, n, false, first,
                                &d->scaling[d->n_scaling], &diag)) {
             d->scaling_ends = cm__text_copy(d->ctx, diag.reason);
             return;

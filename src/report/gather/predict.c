@@ -69,38 +69,53 @@ static void find_batch(cm__predict_report *r)
 
 #define MOST_LAYERS 512
 
-/* True: the step fits with `layers` recomputed layers, 0: all. More than the model has fit as all of them do. */
-static bool fits_with(cm__predict_report *r, int32_t layers)
+static void recompute(cm_train_options *train, int32_t layers)
+{
+    train->recompute = CM_RECOMPUTE_FULL;
+    train->recompute_layers = layers < MOST_LAYERS ? layers : 0;
+}
+
+/* True: the step fits with so many recomputed layers. More than the model has fit as all of them do. */
+static bool fits_with(const cm_step *like, const cm_device *device, const cm_step_options *asked, int64_t batch,
+                      int32_t layers)
 {
     cm_step        *step;
     cm_memory_use   use;
-    cm_step_options o = cm__step_options_of(&r->asked.graph, &r->asked.options, r->fabric);
-    o.train.recompute = CM_RECOMPUTE_FULL;
-    o.train.recompute_layers = layers;
-    if (cm_step_new(r->asked.graph.model, r->device, &o, &step, NULL)) return layers > 0;
-    bool fits = !cm_step_memory(step, r->asked.options.batch, &use, NULL) && cm_memory_chance(&use).likely;
+    cm_step_options o = *asked;
+    recompute(&o.train, layers);
+    if (cm_step_new_from(cm_step_forward(like), device, &o, &step, NULL)) return true;
+    bool fits = !cm_step_memory(step, batch, &use, NULL) && cm_memory_chance(&use).likely;
     cm_step_free(step);
     return fits;
 }
 
 /* Megatron-LM stores all activations unless --recompute-granularity says otherwise, so a job that runs and does not say
    what it recomputes has set it to what its memory requires: the fewest layers that fit (--recompute-num-layers). */
-static void recompute_as_needed(cm__predict_report *r)
+int32_t cm__recompute_as_needed(const cm_step *like, const cm_device *device, cm_step_options *o, int64_t batch)
 {
-    bool open = r->asked.recompute_open && r->asked.options.runtime == CM_RUNTIME_MEGATRON && !r->asked.graph.train.inference;
-    if (!open || r->chance.likely || !fits_with(r, 0)) return;
+    bool    megatron = o->runtime == CM_RUNTIME_MEGATRON && !o->train.inference;
     int32_t too_few = 0, enough = MOST_LAYERS;
+    if (!megatron || !fits_with(like, device, o, batch, enough)) return 0;
     while (enough - too_few > 1) {
         int32_t middle = (too_few + enough) / 2;
-        if (fits_with(r, middle)) enough = middle;
+        if (fits_with(like, device, o, batch, middle)) enough = middle;
         else too_few = middle;
     }
-    r->asked.graph.train.recompute = CM_RECOMPUTE_FULL;
-    r->asked.graph.train.recompute_layers = enough < MOST_LAYERS ? enough : 0;
+    recompute(&o->train, enough);
+    return enough;
+}
+
+static void recompute_open(cm__predict_report *r)
+{
+    cm_step_options o = *cm_step_get_options(r->step);
+    if (!r->asked.recompute_open || r->chance.likely) return;
+    int32_t layers = cm__recompute_as_needed(r->step, r->device, &o, r->asked.options.batch);
+    if (!layers) return;
+    r->asked.graph.train = o.train;
     make_step(r);
     find_batch(r);
-    r->doubt = cm__format(r->ctx, "the step does not fit as asked: %d of its layers are recomputed, the fewest with which it likely fits; "
-                          "--recompute none stores all of them", enough);
+    r->doubt = cm__format(r->ctx, "the step does not fit as asked: %d of its layers are recomputed, the fewest with which it "
+                          "likely fits; --recompute none stores all of them", layers);
 }
 
 static const char *doubt_about(const cm__predict_report *r)
@@ -139,7 +154,7 @@ cm_status cm__predict_report_new(const cm__predict_request *asked, cm__predict_r
     find_fabric(r);
     make_step(r);
     find_batch(r);
-    recompute_as_needed(r);
+    recompute_open(r);
     cm__pass_on(ctx, cm__graph_report_of(&r->asked.graph, r->step, &r->graph, diag));
     cm__defer(ctx, free_graph, r->graph);
     bool alone = r->asked.options.plan.devices < 2 && !given_batch(&r->asked.options.plan);

@@ -30,17 +30,15 @@ static void find_losses(cm__scale_point *p)
     p->lost[2] = idle > 0 ? idle / i->step_time_s : 0;
 }
 
-cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_device *device, const cm_fabric *fabric,
-                             int64_t batch, int32_t n, const cm__scale_point *first, cm__scale_point *p, cm_diag *diag)
+static cm_status measure(const char *model, const cm_step *like, const cm_device *device, const cm_step_options *o,
+                         int64_t batch, cm__scale_point *p, cm_diag *diag)
 {
-    const cm_step_options o = options_at(like, fabric, batch, n);
-    cm_memory_use         use;
-    cm_step              *step;
-    bool                  varied = o.load.tokens > 0; /* samples of several lengths need the model itself */
-    cm_status             status = varied ? cm_step_new(model, device, &o, &step, diag)
-                                          : cm_step_new_from(cm_step_forward(like), device, &o, &step, diag);
+    cm_memory_use use;
+    cm_step      *step;
+    bool          varied = o->load.tokens > 0; /* samples of several lengths need the model itself */
+    cm_status     status = varied ? cm_step_new(model, device, o, &step, diag)
+                                  : cm_step_new_from(cm_step_forward(like), device, o, &step, diag);
     if (status) return status;
-    *p = (cm__scale_point){.n = n};
     status = cm_step_time(step, batch, &p->info, diag);
     if (!status) status = cm_step_memory(step, batch, &use, diag);
     cm_step_free(step);
@@ -48,6 +46,19 @@ cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_de
     p->peak_bytes = use.peak_bytes;
     p->sure = use.sure;
     p->chance = cm_memory_chance(&use);
+    return CM_OK;
+}
+
+cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_device *device, const cm_fabric *fabric,
+                             int64_t batch, int32_t n, bool open, const cm__scale_point *first, cm__scale_point *p,
+                             cm_diag *diag)
+{
+    cm_step_options o = options_at(like, fabric, batch, n);
+    *p = (cm__scale_point){.n = n};
+    cm_status status = measure(model, like, device, &o, batch, p, diag);
+    if (!status && open && !p->chance.likely && cm__recompute_as_needed(like, device, &o, batch))
+        status = measure(model, like, device, &o, batch, p, diag);
+    if (status) return status;
     find_losses(p);
     if (!first) first = p;
     p->efficiency = p->info.throughput_samples_s / n / (first->info.throughput_samples_s / first->n);
@@ -57,7 +68,7 @@ cm_status cm__scale_point_at(const char *model, const cm_step *like, const cm_de
 static void add_point(cm__scale_report *r, int32_t at)
 {
     cm__pass_on(r->ctx, cm__scale_point_at(r->asked.graph.model, r->step, r->device, r->fabric,
-                                           r->asked.options.batch, (int32_t)r->asked.counts[at],
+                                           r->asked.options.batch, (int32_t)r->asked.counts[at], r->asked.recompute_open,
                                            at ? r->points : NULL, &r->points[at], r->ctx->diag));
 }
 
