@@ -452,6 +452,8 @@ cm_status cm_recompute_parse(const char *name, cm_recompute *recompute, cm_diag 
 /* Sets `recompute`, `recompute_layers` and `recompute_modules` from a name, from "full:20": 20 layers, or from names of
    modules: "layernorm+moe_act". Sets `recompute_kept` and `recompute_moved` from a policy of MaxText: "minimal". */
 const char *cm_recompute_policy(int index); /* NULL: there are no more */
+/* The policy's name, "custom" for one without a name, or cm_recompute_name(). */
+const char *cm_recompute_asked(const cm_train_options *train);
 cm_status cm_recompute_set(const char *text, cm_train_options *train, cm_diag *diag);
 cm_status cm_attention_parse(const char *name, cm_attention *attention, cm_diag *diag);
 cm_status cm_loss_kernel_parse(const char *name, cm_loss_kernel *kernel, cm_diag *diag);

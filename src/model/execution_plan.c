@@ -92,6 +92,7 @@ cm__iteration cm__execution_iterate(cm__ctx *ctx, const cm_graph *step, const cm
     parts.gradient_bytes = gradient_bytes_each(step, parts.weight_bytes);
     parts.compress_bytes_s = cm__limits_of(device).memory_bytes_s;
     parts.host_bytes_s = 1; /* nothing is offloaded */
+    parts.moved_s = cm__policy_seconds(ctx, step, device, samples, plan->tp);
     cm__stages stages = cm__stages_new(ctx, &parts, plan, false);
     stages.first_parts = 0; /* gradients of all layers are sent alike */
     cm__waits waits = cm__waits_new(&parts, &stages, plan, fabric);

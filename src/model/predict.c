@@ -105,6 +105,18 @@ static void list_nodes(cm_prediction *p, const cm_graph *g, const cm__run *run, 
     }
 }
 
+/* Forward and backward wait for transfers of a checkpoint policy that take longer than they do. */
+static void add_transfers(cm_prediction *p, const cm_graph *g, const cm_device *device)
+{
+    cm_prediction_info *i = &p->info;
+    double moved_s = cm__policy_seconds(p->ctx, g, device, (double)i->batch, 1), busy_s = i->step_time_s - i->phase_s[CM_UPDATE];
+    double waits = fmax(0, moved_s - fmax(0, busy_s));
+    i->mfu *= i->step_time_s / (i->step_time_s + waits);
+    i->step_time_s += waits;
+    i->throughput_samples_s = (double)i->batch / i->step_time_s;
+    for (int side = 0; side < 2; side++) i->interval_s[side] += waits;
+}
+
 /* For devices that run graphs as a whole, and devices without kernel times: model/execution/execution.h. */
 static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_device *device, double steps_per_call,
                                  const cm__prepared *prepared)
@@ -134,6 +146,7 @@ static void predict_by_execution(cm_prediction *p, const cm_graph *g, const cm_d
     i->interval_s[1] = i->step_time_s * exp(CM__SIGMAS_OF_90_PERCENT * run.error);
     cm_poly matrix_flop = cm__facts_of(g).matrix_flop;
     cm__step_rates(&matrix_flop, cm__precision_peak(&limits, cm_graph_precision(g), false), i);
+    if (g->asked.recompute_moved) add_transfers(p, g, device);
 }
 
 /* ---- latency ---------------------------------------------------------------------------------------------------- */

@@ -44,6 +44,14 @@ static const struct {
 
 const char *cm_recompute_policy(int index) { return index >= 0 && index < COUNT(policies) ? policies[index].name : NULL; }
 
+const char *cm_recompute_asked(const cm_train_options *o)
+{
+    if (!o->recompute_kept && !o->recompute_moved) return cm_recompute_name(o->recompute);
+    for (int i = 0; i < COUNT(policies); i++)
+        if (policies[i].kept == o->recompute_kept && policies[i].moved == o->recompute_moved) return policies[i].name;
+    return "custom";
+}
+
 /* "qkv_proj+context=offload": tensors, and where they are stored. */
 static bool read_tensors(const char *text, cm_train_options *train)
 {

@@ -477,6 +477,7 @@ cm__hlo_module *cm__hlo_parse(cm__ctx *ctx, const char *text, size_t size)
     cm__map_init(&m->by_name, ctx);
     cm__map_init(&t.kinds, ctx);
     for (int32_t i = 0; i < CM__HLO_OPS; i++) cm__map_put(&t.kinds, cm__span_of(cm__hlo_rows[i].name), i);
+    if (memchr(text, 0, size)) cm__fail(ctx, CM_ERR_FORMAT, "not a text: it has a zero byte");
     skip(&t);
     if (!at(&t, "module") && !at(&t, "#loc") && !at(&t, "func.func")) fail(&t, "StableHLO text starts with 'module', which is expected");
     while (t.p < t.end) {

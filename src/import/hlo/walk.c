@@ -11,11 +11,11 @@
 #include "import/hlo/hlo.h"
 
 #define CALLS_MAX 64
-#define EQUATIONS_MAX 2000000
+#define EQUATIONS_MAX 1000000
 #define ITERATIONS_MAX 100000
 #define LAYERS_MAX 4096 /* parts of a stack that are kept */
-#define WORK_MAX 50000000
-#define CELLS_MAX 50000000
+#define WORK_MAX 10000000
+#define CELLS_MAX 10000000
 
 typedef struct place {
     const cm__hlo_function *function;

@@ -131,6 +131,7 @@ cm__stages cm__stages_new(cm__ctx *ctx, const cm__parts *parts, const cm_plan *p
     /* gradients to the host, weights back */
     st.offload_update_s = 2 * st.parameters * parts->gradient_bytes / parts->host_bytes_s;
     st.offload_kept_s = 2 * kept * cm__offloaded_layers(plan, parts->count) * parts->kept_bytes / parts->host_bytes_s;
+    st.policy_s = parts->moved_s / plan->pp;
     st.offload_weights_s = 2 * (st.parameters * parts->gradient_bytes + st.frozen_bytes) / parts->host_bytes_s;
     return st;
 }
@@ -281,7 +282,7 @@ cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_pla
                         .update_s = st->update_s / updating(st, p)};
     add_gradients(&it, st, w, p, late);
     if (p->offload_optimizer) it.offload_s = st->offload_update_s / updating(st, p);
-    double offload_s = (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
+    double offload_s = st->policy_s + (p->offload_activations ? st->offload_kept_s : 0) + (p->offload_weights ? st->offload_weights_s : 0);
     it.offload_s += count * fmax(0, offload_s - st->longest_s); /* overlapped with compute */
     it.data_s += w->tied_s;
     it.update_s = fmax(it.update_s, st->update_host_s);

@@ -22,6 +22,7 @@ typedef struct cm__stages {
     double update_s, update_host_s;    /* time to update the stage's parameters without ZeRO */
     double offload_update_s;           /* time to move gradients to the host and weights back */
     double offload_kept_s;             /* time to move a micro-batch's activations to the host and back */
+    double policy_s;                   /* the same of activations that a checkpoint policy names */
     double offload_weights_s;          /* time to move weights to the device for forward, and again for backward */
     /* first stage's time over its device time, which is shorter if the host is slow */
     double  stretch;

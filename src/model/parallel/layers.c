@@ -104,6 +104,25 @@ static double scores_bytes(const cm__making *k, const cm_node *n)
     return cm__score_bytes(k->g, n, k->m->runtime) * k->batch * heads / tp * pairs;
 }
 
+/* Tensor parallelism divides the products of a layer that are no sums over its devices. Copies of pinned memory reach the link's
+   bandwidth. */
+double cm__policy_seconds(cm__ctx *ctx, const cm_graph *g, const cm_device *device, double batch, int32_t tp)
+{
+    const cm_link *host = cm_device_host_link(device);
+    uint32_t       moved = g->asked.recompute_moved, whole = CM_KEPT_OUT | CM_KEPT_MLP_OUT | CM_KEPT_EXPERTS_OUT;
+    if (!moved || !host || !host->bw_bytes_s.known) return 0;
+    cm__ctx       *scratch = cm__scratch_new(ctx);
+    const uint8_t *tensors = cm__policy_tensors(scratch, g, g->n_nodes);
+    double         bytes = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) {
+        if (!(tensors[i] & moved) || g->nodes[i].phase != CM_FORWARD || g->nodes[i].outputs[0] < 0) continue;
+        cm_poly all = cm_tensor_bytes(cm__t(g, g->nodes[i].outputs[0]));
+        bytes += cm__poly_at(&all, batch) / (tensors[i] & whole || tp < 1 ? 1 : tp);
+    }
+    cm__scratch_free(scratch);
+    return 2 * bytes / host->bw_bytes_s.value;
+}
+
 /* Activations that the middle layer's forward stores for backward. */
 static void add_kept(cm__making *k)
 {
@@ -122,6 +141,7 @@ static void add_kept(cm__making *k)
             k->parts->scores_bytes += scores_bytes(k, n);
     }
     k->parts->kept_bytes += k->parts->scores_bytes;
+    k->parts->moved_s = cm__policy_seconds(k->m->calls->ctx, g, k->m->device, k->batch, k->m->calls->shards.tp);
 }
 
 /* ---- all parts -------------------------------------------------------------------------------------------------- */

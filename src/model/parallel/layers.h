@@ -48,6 +48,7 @@ typedef struct cm__parts {
     double    kept_bytes;              /* activations of a layer, stored from forward to backward */
     double    scores_bytes;            /* part of kept_bytes: scores of unfused attention */
     double    compress_bytes_s;        /* memory bandwidth of the device, which limits compression */
+    double    moved_s;                 /* to move what a checkpoint policy names to the host's memory and back, of all layers */
     double    host_bytes_s;            /* of the link to the host's memory */
     double    device_s, error;         /* over all parts and the update; error: a fraction */
     double    exchanged_bytes;         /* that exchanges of a micro-batch read and write in a device's own memory */
@@ -57,6 +58,8 @@ typedef struct cm__parts {
 
 /* Times the parts at a micro-batch. With context parallelism a device has 1/cp of its tokens. `timed` receives the
    time of each call of m->calls. */
+/* To move what a checkpoint policy stores in the host's memory there and back; compute overlaps it. */
+double    cm__policy_seconds(cm__ctx *ctx, const cm_graph *g, const cm_device *device, double batch, int32_t tp);
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);
 /* The numbers on which memory depends and, of all times, only the least communication: as if calls took long enough

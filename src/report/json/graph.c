@@ -20,7 +20,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__graph_report *r)
     cm__json_precision(ctx, o, r->step);
     cm__json_set(ctx, o, "optimizer", cm__json_text(ctx, cm__optimizer_used(r)));
     cm__json_set(ctx, o, "loss", cm__json_text(ctx, cm__loss_used(r)));
-    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(a->train.recompute)));
+    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_asked(&a->train)));
     cm__json_set(ctx, o, "mode", json_string(a->train.inference ? "inference" : "training"));
     cm__json_set(ctx, o, "fuse", json_string(cm_fuse_name(a->load.fuse)));
 }

@@ -24,7 +24,7 @@ static void echo(cm__ctx *ctx, json_t *o, const cm__memory_report *r)
     cm__json_interval(ctx, o, r->timed ? r->interval_s : NULL);
     cm__json_precision(ctx, o, r->step);
     cm__json_set(ctx, o, "optimizer", json_string(cm_optimizer_name(cm_graph_optimizer(r->step))));
-    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_name(g->train.recompute)));
+    cm__json_set(ctx, o, "recompute", json_string(cm_recompute_asked(&g->train)));
     cm__json_set(ctx, o, "mode", json_string(g->train.inference ? "inference" : "training"));
 }
 

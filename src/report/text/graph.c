@@ -34,7 +34,7 @@ static void heading(cm__ctx *ctx, const cm__graph_report *r, FILE *out)
     const char *step = cm__format(ctx, "batch %lld, %s", (long long)a->batch, precision);
     if (cm__optimizer_used(r)) step = cm__format(ctx, "%s, %s", step, cm__optimizer_used(r));
     if (cm__loss_used(r)) step = cm__format(ctx, "%s, loss %s", step, cm__loss_used(r));
-    if (!a->train.inference) step = cm__format(ctx, "%s, recompute %s", step, cm_recompute_name(a->train.recompute));
+    if (!a->train.inference) step = cm__format(ctx, "%s, recompute %s", step, cm_recompute_asked(&a->train));
     note(ctx, out, a->train.inference ? "inference" : "step", step);
 }
 

@@ -49,7 +49,7 @@ static void heading(cm__ctx *ctx, const cm__memory_report *r, const char *comman
                                       cm__lengths_text(ctx, &r->asked.graph.load, r->on_device, r->batch),
                                       cm__precision_text(ctx, r->step),
                                       cm_optimizer_name(cm_graph_optimizer(r->step)),
-                                      cm_recompute_name(r->asked.graph.train.recompute),
+                                      cm_recompute_asked(&r->asked.graph.train),
                                       cm_runtime_name(cm_footprint_runtime(r->footprint))));
     note(ctx, out, "plan", plan_text(ctx, r));
     if (r->plan.devices == 1 && r->plan.accumulate == 1)
