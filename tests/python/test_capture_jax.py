@@ -134,6 +134,18 @@ class Stored(unittest.TestCase):
                 self.assertGreater(large["peak_bytes"], small["peak_bytes"], (name, device))
 
 
+class BesidePyTorch(unittest.TestCase):
+    def test_same_step(self):
+        """A perceptron of three layers, captured from JAX and from PyTorch (784, 1024, 1024, 10; ReLU, SGD)."""
+        for device, *options in (("nvidia-h200", "--runtime", "xla", "--precision", "tf32"), ("google-tpu-v5e", "--precision", "amp-bf16")):
+            for batch in ("64", "256"):
+                jaxs, torchs = (ask("predict", n, "--device", device, *options, "--batch", batch) for n in ("mlp", "mlp-torch"))
+                off = {k: jaxs[k] / torchs[k] - 1 for k in ("step_time_s", "peak_bytes")}
+                print(f"# {device}, batch {batch}: JAX beside PyTorch, " + ", ".join(f"{k} {100 * v:+.1f} %" for k, v in off.items()))
+                for key, value in off.items():
+                    self.assertLess(abs(value), 0.05, (device, batch, key))
+
+
 class Text(unittest.TestCase):
     """Steps as StableHLO text are those that capture_jax() records. Of one recomputed layer the text does not show the end."""
 
