@@ -53,6 +53,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;
     step->recorded = recorded_for(step, forward, o);
+    step->written_out = forward->written_out;
     step->compiled = compiled_for(step, forward, o);
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;

@@ -419,6 +419,7 @@ static cm_graph *import(cm__ctx *ctx, const char *name, const json_t *root, cons
     list_opaque(&t);
     cm__find_blocks(t.g);
     set_defaults(&t);
+    t.g->written_out = json_object_get(t.root, "jax");
     t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
     read_omitted_masks(&t);
     cm__trace_compiled(&t);

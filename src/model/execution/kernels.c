@@ -54,9 +54,11 @@ static double score_bytes(const cm__job *j, const cm_node *n)
 
 /* ---- joined operators ------------------------------------------------------------------------------------------- */
 
+/* XLA also joins casts, and what a reduction reads. */
 static bool joins(const cm_graph *g, const cm_node *n)
 {
     if (n->view || n->phase == CM_UPDATE) return false;
+    if (g->written_out && (n->op == CM_OP_CAST || cm__class(n) == CM_CLASS_REDUCTION)) return true;
     bool back = n->op == CM_OP_NORM_GRAD && n->source >= 0;
     return cm__class(n) == CM_CLASS_ELEMENTWISE || (back ? &g->nodes[n->source] : n)->op == CM_OP_BATCH_NORM;
 }
@@ -66,9 +68,16 @@ typedef struct joining {
     bool *written; /* it is read outside the kernel that makes it */
 } joining;
 
+/* Of operators that a program writes out, a kernel reads views of what it has made. */
+static int32_t read_by(const cm_graph *g, int32_t tensor)
+{
+    return tensor >= 0 && g->written_out ? cm__t(g, tensor)->storage : tensor;
+}
+
 /* Whether the tensor was made in the kernel that the node is part of. */
 static bool made_inside(const cm_graph *g, const joining *k, const cm_node *n, int32_t tensor)
 {
+    tensor = read_by(g, tensor);
     const cm_node *from = tensor >= 0 && cm__t(g, tensor)->producer >= 0 ? &g->nodes[cm__t(g, tensor)->producer] : NULL;
     return from && !k->left[tensor] && from->phase == n->phase && joins(g, from) && joins(g, n);
 }
@@ -76,7 +85,8 @@ static bool made_inside(const cm_graph *g, const joining *k, const cm_node *n, i
 static void mark_readers(const cm_graph *g, const joining *k, const cm_node *n, bool last)
 {
     for (int32_t i = 0; i < n->n_inputs; i++) {
-        int32_t t = n->inputs[i], from = t >= 0 ? cm__t(g, t)->producer : -1;
+        int32_t t = read_by(g, n->inputs[i]), from = t >= 0 ? cm__t(g, t)->producer : -1;
+        if (n->view && g->written_out) continue;
         if (t >= 0 && last) k->written[t] |= !made_inside(g, k, n, t);
         else if (from >= 0) k->left[t] |= g->nodes[from].phase == n->phase && !joins(g, n);
     }
@@ -150,7 +160,7 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
     double  updates_s = 0;
     bool    beside = cm__value_or(j->device->execution.engines, 1) > 1, stored = stores_scores(j);
     bool    joined = cm__value_or(j->device->execution.joined, 0) > 0;
-    joining kernels = joined ? find_joined(j) : (joining){0};
+    joining kernels = joined || j->g->written_out ? find_joined(j) : (joining){0};
     int32_t updates = j->g->n_nodes;
     while (updates > 0 && j->g->nodes[updates - 1].phase == CM_UPDATE) updates--;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
