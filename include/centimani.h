@@ -271,7 +271,7 @@ cm_status   cm_quantize_parse(const char *name, cm_quantize *quantize, cm_diag *
 typedef enum cm_moments { CM_MOMENTS_FP32, CM_MOMENTS_BF16, CM_MOMENTS_WEIGHTS } cm_moments;
 
 /* Components on whose release kernel times depend, and releases of them: 256 * major + minor; 0: not stated. */
-typedef enum cm_component { CM_COMPONENT_TORCH, CM_COMPONENT_CUDNN, CM_COMPONENT_CUDA, CM_COMPONENTS } cm_component;
+typedef enum cm_component { CM_COMPONENT_TORCH, CM_COMPONENT_CUDNN, CM_COMPONENT_CUDA, CM_COMPONENT_JAX, CM_COMPONENTS } cm_component;
 typedef struct cm_versions {
     uint16_t of[CM_COMPONENTS];
 } cm_versions;

@@ -250,7 +250,7 @@ def types(text):
     return "CM__TYPES({})".format(", ".join(("CM__" if t == "tf32" else "CM_") + t.upper() for t in (first, others, result or first)))
 
 
-COMPONENTS = ["torch", "cudnn", "cuda"]  # of cm_component
+COMPONENTS = ["torch", "cudnn", "cuda", "jax"]  # of cm_component
 
 
 def versions_of(software):

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cm__component_names[CM_COMPONENTS] = {"torch", "cudnn", "cuda"};
+const char *const cm__component_names[CM_COMPONENTS] = {"torch", "cudnn", "cuda", "jax"};
 
 cm_component cm__component_find(const char *name)
 {

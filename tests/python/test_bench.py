@@ -346,6 +346,17 @@ def one_case_and_the_list(_):
     assert bench("--ops", "dream", "--list").returncode == 2
 
 
+def networks_are_trained(folder):
+    path = pathlib.Path(folder, "mine.py")
+    path.write_text("import torch\n\n\ndef small():\n    return torch.nn.Linear(8, 4), (torch.rand(16, 8),)\n")
+    done = bench("--suite", "models", f"{path}:small", "--steps", "2", "-o", folder)
+    assert done.returncode == 0, done
+    log = pathlib.Path(folder, "log.csv").read_text().splitlines()
+    assert log[0] == "model,batch,precision,step_time_s,runtime" and log[1].split(",")[:3] == [f"{folder}/small.cmt.json", "16", "fp32"], log
+    assert float(log[1].split(",")[3]) > 0
+    assert bench("--suite", "models", f"{path}:large", "-o", folder).stderr.count("\n") == 1
+
+
 def unknown_words_give_one_line(_):
     for words in ((), ("dream",), ("bench", "--device", "dream")):
         call = [sys.executable, "-m", "centimani", *words]
@@ -361,6 +372,6 @@ TESTS = [grids_are_well_formed, a_cut_leaves_every_call, time_is_shared, wanted_
          a_machine_without_a_base_is_complete,
          resume_after_a_kill_loses_nothing, a_terminated_run_keeps_what_it_has, a_failing_case_stops_nothing,
          too_large_is_skipped, a_budget_ends_the_run, bad_case_files_give_one_line,
-         a_profile_of_another_device_is_not_continued, one_case_and_the_list, unknown_words_give_one_line]
+         a_profile_of_another_device_is_not_continued, one_case_and_the_list, networks_are_trained, unknown_words_give_one_line]
 
 sys.exit(run(TESTS))

@@ -3,11 +3,11 @@
 on it."""
 import importlib
 import os
-import platform
 import warnings
 
 import torch
 
+from .names import processor
 from .rotate import CACHE_BYTES
 from .timers import KernelTimer, WallTimer
 
@@ -69,15 +69,6 @@ def _cuda_versions():
     return parts
 
 
-def _host_name():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith(("model name", "Model"))]
-    except OSError:
-        names = []
-    return names[0] if names else f"{platform.machine()} CPU"
-
-
 def _host_memory(what):
     try:
         with open("/proc/meminfo", encoding="utf-8") as file:
@@ -106,9 +97,45 @@ def _nothing(*_):
     return None
 
 
+def _software():
+    """Releases that kernel times depend on: a profile has tables of one release."""
+    cudnn = torch.backends.cudnn.version() if torch.cuda.is_available() else None
+    found = {"torch": torch.__version__, "cuda": torch.version.cuda if cudnn else None,
+             "cudnn": cudnn and (f"{cudnn // 10000}.{cudnn // 100 % 100}" if cudnn >= 90000 else f"{cudnn // 1000}.{cudnn // 100 % 10}")}
+    return {name: ".".join(text.split(".")[:2]) for name, text in found.items() if text}
+
+
 class Backend:
-    """One row of the table. `together`: calls between two synchronisations on devices that queue calls; `runtime`: what
+    """One row of the table. `framework`: whose calls they are; `calls`: their table. `together`: calls between two synchronisations on devices that queue calls; `runtime`: what
     runs the calls, as questions about the device name it."""
+
+    framework, software, tiny_count = "PyTorch", staticmethod(_software), 1
+
+    @property
+    def calls(self):
+        from .calls import CALLS
+        return CALLS
+
+    def product(self, side, dtype):
+        """Multiplies a square matrix with itself."""
+        from .calls import TORCH_DTYPES
+        a = torch.ones(side, side, device=self.device(), dtype=TORCH_DTYPES[dtype])
+        return lambda: torch.mm(a, a)
+
+    def copy(self, numbers):
+        """Copies so many numbers of 4 bytes."""
+        source = torch.ones(numbers, device=self.device())
+        target = torch.empty_like(source)
+        return lambda: target.copy_(source)
+
+    def tiny(self):
+        """Changes one number."""
+        x = torch.ones(1, device=self.device())
+        return lambda: x.add_(1)
+
+    def harness(self, *given):
+        from .harness import Harness
+        return Harness(self, *given)
 
     def __init__(self, name, available, synchronize, timer=WallTimer, dtypes=("fp32", "bf16", "fp16"), together=10,
                  start=_nothing, precision=_nothing, free=lambda: 8 << 30, title=None, versions=lambda: [],
@@ -118,7 +145,8 @@ class Backend:
         self.name, self.available, self.synchronize, self.timer = name, available, synchronize, timer
         self.dtypes, self.together, self.precision, self.tries = dtypes, together, precision, 10
         self.start = lambda: start(self.tries)
-        self.free, self.title, self.versions, self.queued = free, title or (lambda: name), versions, queued
+        self.free, self.title, self.queued = free, title or (lambda: name), queued
+        self.versions = lambda: [f"PyTorch {torch.__version__}", *versions()]
         self.device, self.release = lambda: device() or torch.device(name), release
         self.tidy, self.cache = tidy, cache
         self.capacity, self.cores, self.vendor, self.runtime = capacity or self.free, cores, vendor, runtime
@@ -131,7 +159,7 @@ BACKENDS = {row.name: row for row in (
             tidy=_cuda_tidy, cache=_cuda_cache, capacity=lambda: torch.cuda.mem_get_info()[1],
             cores=lambda: torch.cuda.get_device_properties(0).multi_processor_count,
             vendor=lambda: "AMD" if getattr(torch.version, "hip", None) else "NVIDIA"),
-    Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=_host_name,
+    Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=processor,
             queued=False, capacity=lambda: _host_memory("MemTotal"), cores=lambda: os.cpu_count()),
     Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait, vendor=lambda: "Intel", runtime="native"),
     Backend("xla", lambda: _plugin("torch_xla.core.xla_model"), _xla_wait,

@@ -9,24 +9,20 @@ import math
 import statistics
 import time
 
-import torch
-
-from .calls import TORCH_DTYPES
-
 SIDES = (256, 512, 1024, 2048, 4096, 8192)  # of square products
 LONG_S, ROUNDS = 0.05, 3                    # a product or a copy that takes this long is the last one
 SMALLEST, LARGEST = 1 << 16, 1 << 30        # bytes of a working set: an operand and its copy
 CACHED = 1.5                                # times the memory's rate: a faster copy comes from a cache
 TINY = 200                                  # operators in a row
-CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu"}
+CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu", "gpu": "gpu", "tpu": "tpu"}
 RUNTIMES = {"gpu": ["torch-eager", "torch-compile"]}
 
 
 class Probe:
-    """Wall-clock times of one backend."""
+    """Wall-clock times of one backend: products of a matrix with itself, copies and tiny operators that it makes."""
 
     def __init__(self, backend):
-        self.backend, self.device = backend, backend.device()
+        self.backend = backend
 
     def seconds(self, run, times=1):
         """The least time of a run of several; the first one, which loads libraries, does not count."""
@@ -46,8 +42,7 @@ class Probe:
         self.backend.precision(dtype)
         for side in SIDES:
             try:
-                a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])
-                seconds = self.seconds(lambda a=a: torch.mm(a, a))
+                seconds = self.seconds(self.backend.product(side, dtype))
             except Exception:
                 break
             best = max(best, 2 * side ** 3 / seconds)
@@ -59,10 +54,8 @@ class Probe:
         """Bytes of a working set: bytes per second of reading it and writing it."""
         rates, size = {}, SMALLEST
         while size <= min(LARGEST, free / 4):
-            source = torch.ones(size // 8, device=self.device)
-            target = torch.empty_like(source)
             times = max(1, min(TINY, (1 << 26) // size))
-            seconds = self.seconds(lambda s=source, t=target: t.copy_(s), times)
+            seconds = self.seconds(self.backend.copy(size // 8), times)
             rates[size] = size / seconds
             if seconds > LONG_S:
                 break
@@ -70,8 +63,8 @@ class Probe:
         return rates
 
     def launch(self):
-        x = torch.ones(1, device=self.device)
-        return statistics.median(self.seconds(lambda: x.add_(1), TINY) for _ in range(ROUNDS))
+        tiny = self.backend.tiny()
+        return statistics.median(self.seconds(tiny, TINY) for _ in range(ROUNDS)) / self.backend.tiny_count
 
 
 def levels(rates):
@@ -97,7 +90,7 @@ def _precisions(peaks):
 def measure(backend, runtime, number):
     """Members of a complete profile. number(value, unit) makes a number with its kind and source."""
     probe = Probe(backend)
-    found = {dtype: probe.product_rate(dtype) for dtype in backend.dtypes if dtype in TORCH_DTYPES and dtype != "fp8"}
+    found = {dtype: probe.product_rate(dtype) for dtype in backend.dtypes if dtype != "fp8"}
     peaks = {dtype: rate for dtype, rate in found.items() if rate}
     units = {dtype: number(rate, "FLOP/s") for dtype, rate in peaks.items()}
     narrow = [dtype for dtype in ("bf16", "fp16") if dtype in peaks]
@@ -110,7 +103,7 @@ def measure(backend, runtime, number):
         memory.insert(0, _memory("cache", "on-chip", cache_bytes, cache_rate, number))
     cores = backend.cores()
     return {"vendor": backend.vendor(), "class": CLASSES[backend.name], "style": "kernel-by-kernel",
-            "modes": ["training", "inference"], "runtimes": RUNTIMES.get(CLASSES[backend.name], [runtime]),
+            "modes": ["training", "inference"], "runtimes": [runtime] if runtime == "xla" else RUNTIMES.get(CLASSES[backend.name], [runtime]),
             "precisions": _precisions(peaks),
             **({"best_16bit": best} if best else {}), **({"cores": number(cores, "1")} if cores else {}),
             "peak": {"matrix": {dtype: units[dtype] for dtype in units if dtype not in vector}, "vector": vector},

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 
+from ..errors import CaptureError
 from . import grids
 from .cases import BadCase, label, parse, read
 from .order import ByShare, InOrder
@@ -15,9 +16,11 @@ from .order import ByShare, InOrder
 
 def _options(words):
     parser = argparse.ArgumentParser(
-        prog="python -m centimani bench", description="Time the kernels of eager PyTorch, call by call, and write the "
-        "kernel tables and host times of a device profile.")
-    parser.add_argument("--device", default="cuda", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda)")
+        prog="python -m centimani bench", description="Time the kernels of eager PyTorch or of JAX, call by call, and write "
+        "the kernel tables and host times of a device profile.")
+    parser.add_argument("--backend", choices=("torch", "jax"), default="torch", help="jax: programs that jax.jit compiles")
+    parser.add_argument("--device", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda); with --backend jax cpu, gpu or tpu "
+                        "(default: the first that JAX has)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
     parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
     parser.add_argument("--for", dest="networks", metavar="MODEL", nargs="+", help="measure only the calls of these networks "
@@ -38,9 +41,10 @@ def _options(words):
     parser.add_argument("--list", action="store_true", help="count the cases by op and exit")
     parser.add_argument("--case", metavar="TEXT",
                         help="time one call, such as 'gemm forward nt bf16 1,4096,4096,1024', and print it")
-    parser.add_argument("--suite", choices=("calls", "compiled", "host"), default="calls", help="compiled: kernels that "
+    parser.add_argument("--suite", choices=("calls", "compiled", "host", "models"), default="calls", help="compiled: kernels that "
                         "torch.compile generates, with options of their own ('--suite compiled --help'); host: how fast this "
-                        "machine launches, in seconds, for 'centimani predict --host FILE'")
+                        "machine launches, in seconds, for 'centimani predict --host FILE'; models: training steps of networks, for "
+                        "'centimani calibrate' ('--suite models --help')")
     return parser.parse_args(words)
 
 
@@ -52,11 +56,17 @@ def _among(text, known, what):
     return chosen
 
 
+def _jax_cases():
+    from .jax_calls import cases
+    return cases()
+
+
 def _cases(options, calls, dtypes):
     """The cases to measure, the selected ops, and the invalid cases of the file."""
     ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
-    listed, refused = read(options.cases, calls) if options.cases else ([] if options.networks else grids.cases(), [])
+    grid = [] if options.networks else grids.cases() if options.backend == "torch" else _jax_cases()
+    listed, refused = read(options.cases, calls) if options.cases else (grid, [])
     chosen = [case for case in listed if case.op in ops]
     chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]
     if options.cases and len(chosen) < len(listed):
@@ -74,17 +84,16 @@ def _list(cases):
 
 def _one(options, backend, calls):
     """--case: one call, its time and its rates."""
-    from .harness import Harness, work_of
     from .profile import Profile
     case = parse(options.case, calls)
     profile = Profile(None, backend, "")
     backend.start()
-    harness = Harness(backend, profile, float("inf"), cold=not options.warm)
+    harness = backend.harness(profile, float("inf"), None, not options.warm)
     harness.run(InOrder([case]))
     for text, reason in harness.skipped + harness.failed + harness.wrong:
         raise BadCase(f"{text}: {reason}")
     seconds, kernels = profile.tables[case[:4]][case.sizes]
-    flop, elements, width = work_of(case)
+    flop, elements, width = harness.work_of(case)
     print(f"{label(case)}: {seconds * 1e6:.1f} us, {kernels} kernel{'s' * (kernels != 1)}, "
           f"{flop / seconds / 1e12:.4g} TFLOP/s, {elements * width / seconds / 1e9:.4g} GB/s, "
           f"{'result checked' if harness.sampler.checked else 'result not checked'}")
@@ -131,14 +140,12 @@ def _interrupt(*_):
 def _queue(options, profile, waiting, backend):
     """The order in which the cases are measured."""
     if options.networks:
-        from .calls import CALLS
         from .wanted import Wanted
-        return Wanted(options.networks, profile, CALLS, backend.dtypes)
-    return InOrder(waiting) if options.cases else ByShare(waiting, grids.TIME)
+        return Wanted(options.networks, profile, backend.calls, backend.dtypes)
+    return InOrder(waiting) if options.cases else ByShare(waiting, collections.defaultdict(lambda: 1, grids.TIME))
 
 
 def _run(options, backend, command, cases, ops, refused):
-    from .harness import Harness
     from .profile import Profile
     profile = Profile(options.output, backend, command, options.base, not options.warm)
     if os.path.exists(options.output) and not options.resume:
@@ -154,7 +161,7 @@ def _run(options, backend, command, cases, ops, refused):
     if ops != ["host"]:
         profile.describe(backend)
         profile.write()
-    harness, status = Harness(backend, profile, options.longest, deadline, not options.warm), 0
+    harness, status = backend.harness(profile, options.longest, deadline, not options.warm), 0
     harness.failed += refused
     queue = _queue(options, profile, waiting, backend)
     try:
@@ -172,6 +179,18 @@ def _run(options, backend, command, cases, ops, refused):
     return status or (1 if harness.wrong else 0)
 
 
+def backend_of(options):
+    try:
+        if options.backend == "jax":
+            from .jax_backend import BACKENDS
+        else:
+            from .backends import BACKENDS
+    except ImportError as error:
+        raise BadCase(f"{error}; the benchmark needs {'JAX' if options.backend == 'jax' else 'PyTorch'}") from None
+    device = options.device or ("cuda" if options.backend == "torch" else next(iter(BACKENDS)))
+    return BACKENDS[_among(device, BACKENDS, "device")[0]]
+
+
 def _without_suite(words):
     """The suite that --suite names, and the other words."""
     if "--suite" not in words[:-1]:
@@ -185,30 +204,37 @@ def main(words):
     if suite == "compiled":
         from . import fused
         return fused.main(words)
+    if suite == "models":
+        from . import models
+        return _said(models.main, words)
     if suite == "host":
         words = [*words, "--ops", "host"]
     elif suite != "calls":
-        sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled, host\n")
+        sys.stderr.write(f"centimani bench: unknown suite '{suite}'; known: calls, compiled, host, models\n")
         return 2
-    options = _options(words)
+    return _said(_calls, words)
+
+
+def _said(run, words):
+    """Run a suite; what the user can mend is one line."""
     try:
-        try:
-            from .backends import BACKENDS
-            from .calls import CALLS
-        except ImportError as error:
-            raise BadCase(f"{error}; the benchmark needs PyTorch") from None
-        backend = BACKENDS[_among(options.device, BACKENDS, "device")[0]]
-        if options.list:
-            return _list(_cases(options, CALLS, backend.dtypes)[0])
-        if not backend.available():
-            raise BadCase(f"this PyTorch sees no device '{backend.name}'")
-        if options.ops == "host" and not backend.queued:
-            raise BadCase(f"--suite host times launches on a GPU; '{backend.name}' has none")
-        backend.tries = options.tries
-        if options.case:
-            return _one(options, backend, CALLS)
-        command = "python -m centimani bench " + shlex.join(words)
-        return _run(options, backend, command, *_cases(options, CALLS, backend.dtypes))
-    except (BadCase, OSError) as error:
+        return run(words)
+    except (BadCase, CaptureError, ValueError, OSError) as error:
         sys.stderr.write(f"centimani bench: {error}\n")
         return 2
+
+
+def _calls(words):
+    options = _options(words)
+    backend = backend_of(options)
+    if options.list:
+        return _list(_cases(options, backend.calls, backend.dtypes)[0])
+    if not backend.available():
+        raise BadCase(f"this {backend.framework} sees no device '{backend.name}'")
+    if options.ops == "host" and not backend.queued:
+        raise BadCase(f"--suite host times launches on a GPU; '{backend.name}' has none")
+    backend.tries = options.tries
+    if options.case:
+        return _one(options, backend, backend.calls)
+    command = "python -m centimani bench " + shlex.join(words)
+    return _run(options, backend, command, *_cases(options, backend.calls, backend.dtypes))

@@ -46,6 +46,7 @@ def work_of(case):
 
 class Harness:
     """Measures cases into a profile until the deadline; cold: cold operands are not in the cache."""
+    work_of = staticmethod(work_of)
 
     def __init__(self, backend, profile, longest_s, deadline=None, cold=True):
         self.cold = cold
@@ -121,9 +122,9 @@ class Harness:
         dtype = "bf16" if dtype == "fp8" else dtype
         if dtype not in self.rates:
             side = 4096 if self.backend.queued else 384
-            a = torch.ones(side, side, device=self.device, dtype=TORCH_DTYPES[dtype])
             self.backend.precision(dtype)
-            self.rates[dtype] = 2 * side ** 3 / min(self._seconds(lambda: torch.mm(a, a)) for _ in range(3))
+            product = self.backend.product(side, dtype)
+            self.rates[dtype] = 2 * side ** 3 / min(self._seconds(product) for _ in range(3))
         return self.rates[dtype]
 
     def _bandwidth(self):

@@ -6,9 +6,6 @@ import os
 import re
 import sys
 
-import torch
-
-from .calls import CALLS
 from .cases import BadCase, Case
 
 COLD, WARM = "operands as cold as a training step finds them", "operands warm"
@@ -19,14 +16,6 @@ def rounded(seconds):
     return float(f"{seconds:.4g}")
 
 
-def software():
-    """Releases that kernel times depend on: a profile has tables of one release."""
-    cudnn = torch.backends.cudnn.version() if torch.cuda.is_available() else None
-    found = {"torch": torch.__version__, "cuda": torch.version.cuda if cudnn else None,
-             "cudnn": cudnn and (f"{cudnn // 10000}.{cudnn // 100 % 100}" if cudnn >= 90000 else f"{cudnn // 1000}.{cudnn // 100 % 10}")}
-    return {name: ".".join(text.split(".")[:2]) for name, text in found.items() if text}
-
-
 def number(value, unit):
     return {"value": rounded(value), "unit": unit, "kind": "measured", "source": SOURCE}
 
@@ -35,7 +24,7 @@ def identity(backend, base):
     """The identity of the profile: tables extend a base, or a device that describe() measures."""
     name = backend.title()
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or backend.name
-    found = {"id": f"{slug}-pytorch", "name": f"{name}, PyTorch"}
+    found = {"id": f"{slug}-{backend.framework.lower()}", "name": f"{name}, {backend.framework}"}
     return {**found, **({"base": base} if base else {})}
 
 
@@ -44,12 +33,12 @@ class Profile:
 
     def __init__(self, path, backend, command, base=None, cold=True):
         today = datetime.date.today()
-        versions = ", ".join([f"PyTorch {torch.__version__}", *backend.versions(), f"Python {sys.version.split()[0]}"])
+        versions = ", ".join([*backend.versions(), f"Python {sys.version.split()[0]}"])
         self.path, self.month, self.head = path, today.strftime("%Y-%m"), identity(backend, base)
-        self.runtime, self.members = backend.runtime, {}
-        title = f"Centimani benchmark of PyTorch calls on {backend.title()}; {versions}"
+        self.runtime, self.calls, self.members = backend.runtime, backend.calls, {}
+        title = f"Centimani benchmark of {backend.framework} calls on {backend.title()}; {versions}"
         self.sources = {SOURCE: {"title": title, "where": command, "date": today.isoformat(), "device": backend.title(),
-                                 "software": software(), "conditions": COLD if cold else WARM}}
+                                 "software": backend.software(), "conditions": COLD if cold else WARM}}
         self.cold = cold
         self.tables, self.host = {}, []
 
@@ -94,7 +83,7 @@ class Profile:
             if measured and measured != self.sources[SOURCE]["software"]:
                 raise BadCase(f"{self.path} was measured with {measured}, here is {self.sources[SOURCE]['software']}; choose another -o")
             for table in old.get("kernels", []):
-                width = len(CALLS[table["op"]].dims)
+                width = len(self.calls[table["op"]].dims)
                 for row in table["rows"]:
                     key = (table["op"], table["pass"], table.get("variant", ""), table["dtype"])
                     self.add(Case(*key, tuple(row[:width])), row[width], row[width + 1])
@@ -109,7 +98,7 @@ class Profile:
     def _table(self, key, rows):
         op, phase, variant, dtype = key
         return {"runtime": self.runtime, "op": op, "pass": phase, "variant": variant, "dtype": dtype,
-                "dims": list(CALLS[op].dims), "kind": "measured", "source": SOURCE, "date": self.month,
+                "dims": list(self.calls[op].dims), "kind": "measured", "source": SOURCE, "date": self.month,
                 "rows": [[*sizes, *found] for sizes, found in sorted(rows.items())]}
 
     def text(self):
