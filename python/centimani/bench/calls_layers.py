@@ -74,9 +74,10 @@ WHOLE = 64  # elements
 
 
 def tensor_sizes(tensors, elements):
-    """Sizes as in real networks: half are vectors (biases, norms), the rest matrices of which every fourth is large.
+    """Sizes as in real networks: every other one is a vector (bias, norm), the rest are matrices of which every fourth is large.
 
-    Sizes are multiples of a kernel's vector loads, except for one tensor with the remainder.
+    A launch updates several tensors and lasts until the largest is done, so their order counts. Sizes are multiples of a
+    kernel's vector loads, except for one tensor with the remainder.
     """
     if elements < tensors:
         raise ValueError("fewer elements than tensors")
@@ -87,7 +88,7 @@ def tensor_sizes(tensors, elements):
     rest = elements - small * (tensors - matrices) - step * matrices
     sizes = [step + rest * weight // sum(weights) // step * step for weight in weights]
     sizes[0] += elements - small * (tensors - matrices) - sum(sizes)
-    return sizes + [small] * (tensors - matrices)
+    return [size for matrix in sizes for size in (matrix, small)][:tensors]
 
 
 class Update:

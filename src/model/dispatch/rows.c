@@ -81,7 +81,7 @@ static void in_rows(cm__dispatch *d, int32_t node, const cm_node *forward)
 }
 
 /* The model's input needs no gradient. Backward of a norm that reads it only computes the gradients of scale and shift, which
-   are sums over columns (dX_data in ATen/native/cuda/layer_norm_kernel.cu). */
+   are sums over columns (dX_data in ATen/native/cuda/layer_norm_kernel.cu). Without scale and shift nothing adds up columns. */
 static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__pass pass)
 {
     const cm_tensor *x = cm__in(d->g, forward, 0);
@@ -92,7 +92,11 @@ static void row_norm(cm__dispatch *d, int32_t node, const cm_node *forward, cm__
     cm_poly          rows = cm__poly_product(x->dims, first), columns = cm__poly_product(x->dims + first, x->rank - first);
     if (pass == CM__PASS_BACKWARD && cm__t(d->g, cm__node(d, node)->outputs[0])->rank < x->rank)
         cm__call_reduce(d, node, CM__V_SUM, x->dtype, cm__poly_const(1), rows, cm__poly_scale(columns, 2));
-    else CM__CALL_SIZED(d, node, cm__call_begin(d, op, pass, CM__V_NONE, x->dtype, false), rows, columns);
+    else {
+        bool plain = pass == CM__PASS_BACKWARD && op == CM__CALL_LAYER_NORM && cm__is_eager(d->runtime) &&
+                     is_absent(d, forward, 1) && is_absent(d, forward, 2);
+        CM__CALL_SIZED(d, node, cm__call_begin(d, op, pass, plain ? CM__V_PLAIN : CM__V_NONE, x->dtype, false), rows, columns);
+    }
 }
 
 /* Rows are the slices of the dimension that has one norm each. */
