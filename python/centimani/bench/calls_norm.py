@@ -105,12 +105,12 @@ def _image(s):
 
 
 def _norm_cold(elements, parameters):
-    """Backward: the saved input, the weight and, on the tape, the statistics. Forward: the parameters."""
+    """Backward: the saved input, the weight and, on the tape, the statistics. Forward: the parameters. Plain: none."""
 
     def cold(s, case):
         if case.phase == "forward":
-            return Cold(parameters)
-        return Cold((0, 1), unread=elements(s) * width_of(case))
+            return Cold(() if case.variant == "plain" else parameters)
+        return Cold((0,) if case.variant == "plain" else (0, 1), unread=elements(s) * width_of(case))
     return cold
 
 
