@@ -30,8 +30,8 @@ typedef enum cm__pass {
 
 #define CM__CALL_SIZES CM__CONV3D_SIZES /* of the call that has most */
 
-/* Behind its sizes an elementwise call of generated code has what the kernel does beside moving its bytes, which
-   src/model/time/generated.c prices. Tables do not have it, and it is zero for other kernels. */
+/* A kernel that a compiler generated does more than move bytes. Its elementwise call has that work in the elements of `sizes`
+   after outer and inner; src/model/time/generated.c turns it into time. In tables and for other kernels they are 0. */
 enum {
     CM__WORK_NUMBERS = CM__ELEMENTWISE_SIZES, /* that are read or written */
     CM__WORK_FUNCTIONS,    /* FLOP of exponentials and the like */

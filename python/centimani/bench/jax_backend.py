@@ -19,7 +19,7 @@ from .cases import label, split_dtype
 from .names import processor
 
 ROUNDS, FOR_S, MOST_RUNS = 5, 0.01, 200
-ABOVE_PEAK = 2        # times the rate of large products: the compiler left out work
+ABOVE_PEAK = 2        # a product this many times as fast as the largest ones is refused: the compiler left out work
 SHARE_OF_FREE = 0.3
 LEAST = 0.05          # of a call's time is its own
 

@@ -87,25 +87,25 @@ def _conv_work(s, _):
 
 # ---- generated kernels ------------------------------------------------------------------------------------------------
 
-def _rows(count, width, dtype, axis):
-    """Softmax along an axis: reads the numbers and writes as many."""
-    return lambda x: jax.nn.softmax(x, axis=axis), [numbers(dtype, *(width if isinstance(width, tuple) else (count, width)))]
+def _softmax(dtype, *shape):
+    """Softmax along the second dimension: reads the numbers and writes as many."""
+    return lambda x: jax.nn.softmax(x, axis=1), [numbers(dtype, *shape)]
 
 
 def _elementwise(s, variant, _, dtype):
-    count, most = s["outer"] * s["inner"], max(1, s["outer"] * s["inner"])
+    count = max(1, s["outer"] * s["inner"])
     if variant in ("fused", "copy"):
         return lambda x: x + 1, [numbers(dtype, count)]
     if variant == "copy:turned":
         return lambda x: jnp.swapaxes(x, 0, 1) + 1, [numbers(dtype, s["outer"], s["inner"])]
     if variant == "row_sum":
-        return _rows(max(1, most // WIDTH), min(WIDTH, most), dtype, 1)
+        return _softmax(dtype, max(1, count // WIDTH), min(WIDTH, count))
     if variant == "long_row_sum":
-        return _rows(max(1, most // LONG), min(LONG, most), dtype, 1)
+        return _softmax(dtype, max(1, count // LONG), min(LONG, count))
     if variant == "strided_row_sum":
-        return _rows(0, (max(1, most // (WIDTH * 16)), min(WIDTH, most), 16), dtype, 1)
-    rows = PARTS if variant == "partial_sums" else max(1, 2 * most // WIDTH)  # a sum reads, and writes next to nothing
-    return lambda x: x.astype(jnp.float32).sum(0), [numbers(dtype, rows, max(1, 2 * most // rows))]
+        return _softmax(dtype, max(1, count // (WIDTH * 16)), min(WIDTH, count), 16)
+    rows = PARTS if variant == "partial_sums" else max(1, 2 * count // WIDTH)  # a sum reads, and writes next to nothing
+    return lambda x: x.astype(jnp.float32).sum(0), [numbers(dtype, rows, max(1, 2 * count // rows))]
 
 
 def _elementwise_work(s, _):

@@ -141,7 +141,7 @@ bool cm__hlo_is_product(const cm__hlo_equation *e); /* a product or a convolutio
 
 /* ---- batch.c ------------------------------------------------------------------------------------------------------ */
 
-/* Sets per_batch of all values from that of the arguments. */
+/* Finds how the sizes of all values grow with the batch, from those of the arguments. */
 void cm__hlo_follow_batch(cm__hlo_step *s);
 
 /* dim_numbers of a convolution: which dimension of the image, the filter and the result is batch (or output features of the

@@ -487,7 +487,7 @@ cm__hlo_module *cm__hlo_parse(cm__ctx *ctx, const char *text, size_t size)
             while (here(&t) && here(&t) != '{' && !at(&t, "attributes")) next(&t);
             if (take(&t, "attributes")) skip(&t), balanced(&t);
             need(&t, "{");
-        } else /* aliases of locations and meshes; the end */
+        } else /* a line of locations or meshes, or the end of the module: not needed */
             while (here(&t) && here(&t) != '\n') next(&t);
     }
     return m;

@@ -13,13 +13,13 @@
 #define CALLS_MAX 64
 #define EQUATIONS_MAX 1000000
 #define ITERATIONS_MAX 100000
-#define LAYERS_MAX 4096 /* parts of a stack that are kept */
+#define LAYERS_MAX 4096 /* layers of a stack of weights whose slices are remembered */
 #define WORK_MAX 10000000
 #define CELLS_MAX 10000000
 
 typedef struct place {
     const cm__hlo_function *function;
-    int32_t                *env; /* by slot: the value */
+    int32_t                *env; /* the value of each name of the text, by its number */
     int32_t                 depth, number, iteration;
 } place;
 

@@ -58,7 +58,7 @@ typedef struct cm__parts {
 
 /* Times the parts at a micro-batch. With context parallelism a device has 1/cp of its tokens. `timed` receives the
    time of each call of m->calls. */
-/* To move what a checkpoint policy stores in the host's memory there and back; compute overlaps it. */
+/* Seconds to copy to the host's memory and back what a checkpoint policy stores there. The copies run beside computing. */
 double    cm__policy_seconds(cm__ctx *ctx, const cm_graph *g, const cm_device *device, double batch, int32_t tp);
 cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *fabric, double micro_batch, int32_t cp,
                         cm__timed *timed);

@@ -81,7 +81,8 @@ static void casts_of_weights_stand_alone(void **state)
     assert_int_equal(compiled(NET, false, "elementwise forward fused fp32 1,384"), 1);
 }
 
-/* Without ReLU a product makes the gradient: 30 bytes more, a sector of 32, for each of its 32 x 64 numbers. */
+/* Without ReLU a product makes the gradient, and its largest value is found in transposed order: each of the 32 x 64 numbers
+   takes a sector of 32 bytes from the cache, of which the cast already counts 2. */
 static void a_stored_gradient_is_read_apart(void **state)
 {
     (void)state;
