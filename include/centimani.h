@@ -1506,6 +1506,7 @@ typedef struct cm_lookup_options {
     double  longest;          /* nuclides of the longest look-up (321; `visited` if that is given) */
     bool    sorted;           /* look-ups are sorted by energy: neighbours read the same places */
     bool    sums_in_memory;   /* the five sums of a look-up are kept in memory, not in registers */
+    bool    drawn;            /* one of two points is drawn by random numbers of the hardware, none is interpolated */
 } cm_lookup_options;
 
 /* The limit: bandwidth, latency of reads that depend on each other, or instructions. */

@@ -388,8 +388,8 @@ def embed_results(out_path, paths):
 LOADING = {"datasets": ["id", "kind", "items", "each", "title", "source"],
            "hosts": ["id", "devices", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s", "name", "source"],
            "shares": ["id", "value", "source"],
-           "lookups": ["class", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "usable", "reached", "clock_hz", "spread", "source"]}
-NUMBERS = {"value", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "usable", "reached", "spread", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
+           "lookups": ["class", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "drawn", "step", "bands", "usable", "reached", "clock_hz", "spread", "source"]}
+NUMBERS = {"value", "cycles", "chains", "sector", "together", "lanes", "apart", "sum", "point32", "point64", "drawn", "step", "bands", "usable", "reached", "spread", "items", "each", "cores", "clock_hz", "boost_hz", "read_bytes_s", "images_s", "tokens_s"}
 
 
 def table_rows(path, columns):

@@ -8,7 +8,7 @@
  * each other, over the chains that run at the same time. Instructions: those of the searches and of the interpolations,
  * over what all cores start; threads that run together take as long as the longest of their look-ups. If look-ups are
  * sorted by energy, threads that run together read the same places. docs/dev/lookups.md derives the terms. Devices with
- * memory in their cores are taken to bring each look-up to the core that has its data, at no cost.
+ * memory in their cores bring each look-up to the core that has its data: a part of a nuclide's points, one of `bands`.
  */
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,6 @@
 
 #define COLUMNS      6   /* an energy and five cross sections */
 #define INDEX_BYTES  4   /* of a position in a nuclide's grid */
-#define STEP_COUNT   7   /* instructions of a step of a search: load, compare, two selects, add, shift, branch */
 #define SUMS         5   /* of a look-up, one for each cross section */
 
 double cm__sectors_touched(int64_t span, int64_t stride, int64_t sector)
@@ -75,6 +74,8 @@ static void settle(question *q, cm__ctx *ctx, const cm_device *device, const cm_
         cm__fail(ctx, CM_ERR_ARGUMENT, "the longest look-up visits %g nuclides, fewer than the average of %g",
                  q->o.longest, q->o.visited);
     q->known = known_of(info->device_class);
+    if (q->known && q->o.drawn && isnan(q->known->drawn))
+        cm__fail(ctx, CM_ERR_UNSUPPORTED, "points drawn by the hardware are counted for wafers alone");
     find_memory(q, device);
     if (!q->known || !q->memory)
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "no rate of random reads is known of class %s", info->device_class);
@@ -102,7 +103,7 @@ static void require_room(const question *q, cm__ctx *ctx)
 static double steps_of(const question *q)
 {
     double points = (double)q->o.points;
-    return log2(q->o.nuclide_grid ? points : points * (double)q->o.nuclides);
+    return fmax(1, log2(q->o.nuclide_grid ? points / q->known->bands : points * (double)q->o.nuclides));
 }
 
 static double searches_of(const question *q) { return q->o.nuclide_grid ? q->o.visited : 1; }
@@ -167,7 +168,8 @@ static double chain(const question *q)
 static double instructions(const question *q)
 {
     double visits = longest_of(q), point = q->o.bits == 64 ? q->known->point64 : q->known->point32;
-    return STEP_COUNT * (q->o.nuclide_grid ? visits : 1) * steps_of(q) + point * visits;
+    if (q->o.drawn) point = q->known->drawn;
+    return q->known->step * (q->o.nuclide_grid ? visits : 1) * steps_of(q) + point * visits;
 }
 
 static void answer(const question *q, cm__ctx *ctx, cm_lookup_rate *rate)

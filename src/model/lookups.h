@@ -9,7 +9,8 @@ typedef struct cm__known_lookup {
     const char *device_class;
     double      cycles, chains, sector_bytes, together, lanes;
     double      apart, sum; /* NAN: nothing but bandwidth limits reads */
-    double      point32, point64, usable, reached;
+    double      point32, point64, drawn; /* NAN: its random numbers are not drawn by the hardware */
+    double      step, bands, usable, reached;
     double      clock_hz; /* NAN: from the profile */
     double      spread;
     const char *source;

@@ -58,6 +58,7 @@ static cm__answer lookups(cm__case *c, cm__estimator *estimate)
                            .points = (int64_t)cm__number_of(t, "points", 0),
                            .bits = (int32_t)cm__number_of(t, "bits", 0),
                            .nuclide_grid = grid && strcmp(grid, "nuclide") == 0,
+                           .drawn = json_is_true(json_object_get(t, "drawn")),
                            .sorted = json_is_true(json_object_get(t, "sorted")),
                            .sums_in_memory = sums && strcmp(sums, "memory") == 0};
     cm_lookup_rate    rate;

@@ -135,14 +135,18 @@ static void measured(void **state)
     }
 }
 
-/* Cores with their own memory are bound by instructions: 7 for each step of a search, 85 for each point. */
+/* Cores with their own memory are bound by instructions: 16 for each step of a search among one of 90 parts of a nuclide's
+   points, 191 for each nuclide, 106 if the hardware draws a point. */
 static void by_instructions(void **state)
 {
     (void)state;
-    cm_lookup_rate r = rate_of("cerebras-cs2-wafer", (cm_lookup_options){.visited = 355, .nuclides = 355, .points = 11303,
-                                                                   .bits = 32, .nuclide_grid = true});
+    cm_lookup_options o = {.visited = 355, .nuclides = 355, .points = 11303, .bits = 32, .nuclide_grid = true};
+    cm_lookup_rate    r = rate_of("cerebras-cs2-wafer", o);
     assert_int_equal(r.bound, CM_LOOKUP_INSTRUCTIONS);
-    is(r.lookups_s, 850000 * 0.877 * 850e6 / (355 * (7 * log2(11303) + 85)));
+    is(r.lookups_s, 850000 * 0.877 * 850e6 / (355 * (16 * log2(11303 / 90.0) + 191)));
+    o.drawn = true;
+    is(rate_of("cerebras-cs2-wafer", o).lookups_s, 850000 * 0.877 * 850e6 / (355 * (16 * log2(11303 / 90.0) + 106)));
+    assert_int_equal(status_of("nvidia-t4", o), CM_ERR_UNSUPPORTED);
 }
 
 static void refused(void **state)
