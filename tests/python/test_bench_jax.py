@@ -19,7 +19,7 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 if importlib.util.find_spec("jax"):
     import jax
     import numpy
-    from centimani.bench import jax_backend, jax_calls
+    from centimani.bench import compiled, jax_backend, jax_calls, xla_calls
     from centimani.bench.cases import Case
 else:
     jax = None
@@ -94,7 +94,7 @@ class Measured(unittest.TestCase):
                 self.assertAlmostEqual(float((gradient * by).sum()), float((forward * g).sum()), delta=1e-2)
 
     def test_every_call_runs(self):
-        for op, call in jax_calls.CALLS.items():
+        for op, call in xla_calls.CALLS.items():
             for phase in call.phases:
                 for variant in call.variants:
                     small = {"gemm": (2, 3, 4, 5), "conv": (2, 4, 6, 8, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1), "elementwise": (32, 64),
@@ -102,11 +102,20 @@ class Measured(unittest.TestCase):
                     function, operands = jax_calls.built(Case(op, phase, variant, "fp32", small))
                     jax.block_until_ready(jax.jit(function)(*operands))
 
+    def test_calls_wait_for_the_results_of_others(self):
+        """A product of which XLA could skip all but one takes as often as long."""
+        for written_out in (False, True):
+            for dtype in ("fp32", "bf16"):
+                backend = jax_backend.BACKENDS["cpu"]
+                seconds = backend.loop(*backend.built(Case("gemm", "forward", "nn", dtype, (1, 256, 256, 256))), written_out)
+                few, many = (min(seconds(calls) for _ in range(4)) for calls in (2, 8))
+                self.assertGreater(many, 2 * few)
+
     def test_a_rate_above_the_peak_is_refused(self):
-        harness = jax_backend.Harness(jax_backend.BACKENDS["cpu"], type("P", (), {"members": {}, "add": lambda *_: None})(), 10)
+        harness = compiled.Harness(jax_backend.BACKENDS["cpu"], type("P", (), {"members": {}, "add": lambda *_: None})(), 10)
         harness.rates["fp32"] = 1.0
         harness.longest_s = float("inf")
-        harness._measure(Case("gemm", "forward", "nn", "fp32", (1, 64, 64, 64)))
+        harness._measure(Case("gemm", "forward", "nn", "fp32", (1, 256, 256, 256)))
         self.assertEqual(len(harness.wrong), 1)
 
     def test_a_profile_is_complete_and_used(self):

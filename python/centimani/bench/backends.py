@@ -82,12 +82,6 @@ def _host_free():
     return _host_memory("MemAvailable")
 
 
-def _xla_wait():
-    xla = importlib.import_module("torch_xla.core.xla_model")
-    xla.mark_step()
-    xla.wait_device_ops()
-
-
 def _hpu_wait():
     importlib.import_module("habana_frameworks.torch.core").mark_step()
     torch.hpu.synchronize()
@@ -162,8 +156,6 @@ BACKENDS = {row.name: row for row in (
     Backend("cpu", lambda: True, _nothing, dtypes=("fp32", "bf16"), together=1, free=_host_free, title=processor,
             queued=False, capacity=lambda: _host_memory("MemTotal"), cores=lambda: os.cpu_count()),
     Backend("hpu", lambda: _plugin("habana_frameworks.torch.core"), _hpu_wait, vendor=lambda: "Intel", runtime="native"),
-    Backend("xla", lambda: _plugin("torch_xla.core.xla_model"), _xla_wait,
-            device=lambda: importlib.import_module("torch_xla.core.xla_model").xla_device(), runtime="native"),
     Backend("xpu", lambda: _module("xpu"), lambda: torch.xpu.synchronize(), vendor=lambda: "Intel",
             title=lambda: torch.xpu.get_device_name(),
             capacity=lambda: torch.xpu.get_device_properties(0).total_memory),
@@ -171,3 +163,11 @@ BACKENDS = {row.name: row for row in (
             lambda: torch.mps.synchronize(), dtypes=("fp32", "fp16"), vendor=lambda: "Apple",
             capacity=lambda: _host_memory("MemTotal")),
 )}
+
+
+def _with_xla():
+    from .torch_xla_backend import XlaBackend  # it needs this module
+    BACKENDS["xla"] = XlaBackend()
+
+
+_with_xla()

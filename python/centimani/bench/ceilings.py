@@ -14,7 +14,7 @@ LONG_S, ROUNDS = 0.05, 3                    # a product or a copy that takes thi
 SMALLEST, LARGEST = 1 << 16, 1 << 30        # bytes of a working set: an operand and its copy
 CACHED = 1.5                                # times the memory's rate: a faster copy comes from a cache
 TINY = 200                                  # operators in a row
-CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xla": "tpu", "xpu": "gpu", "mps": "gpu", "gpu": "gpu", "tpu": "tpu"}
+CLASSES = {"cuda": "gpu", "cpu": "cpu", "hpu": "hpu", "xpu": "gpu", "mps": "gpu", "gpu": "gpu", "tpu": "tpu"}
 RUNTIMES = {"gpu": ["torch-eager", "torch-compile"]}
 
 
@@ -101,10 +101,10 @@ def measure(backend, runtime, number):
     memory = [_memory("memory", "off-chip", backend.capacity(), rate, number)]
     if cache_bytes:
         memory.insert(0, _memory("cache", "on-chip", cache_bytes, cache_rate, number))
-    cores = backend.cores()
-    return {"vendor": backend.vendor(), "class": CLASSES[backend.name], "style": "kernel-by-kernel",
-            "modes": ["training", "inference"], "runtimes": [runtime] if runtime == "xla" else RUNTIMES.get(CLASSES[backend.name], [runtime]),
+    cores, kind = backend.cores(), CLASSES[getattr(backend, "kind", backend.name)]
+    return {"vendor": backend.vendor(), "class": kind, "style": "kernel-by-kernel",
+            "modes": ["training", "inference"], "runtimes": [runtime] if runtime == "xla" else RUNTIMES.get(kind, [runtime]),
             "precisions": _precisions(peaks),
             **({"best_16bit": best} if best else {}), **({"cores": number(cores, "1")} if cores else {}),
             "peak": {"matrix": {dtype: units[dtype] for dtype in units if dtype not in vector}, "vector": vector},
-            "memory": memory, "launch": number(probe.launch(), "s")}
+            "memory": memory, "launch": number(getattr(backend, "launch", probe.launch)(), "s")}

@@ -57,7 +57,7 @@ def _among(text, known, what):
 
 
 def _jax_cases():
-    from .jax_calls import cases
+    from .xla_calls import cases
     return cases()
 
 
