@@ -165,9 +165,11 @@ BACKENDS = {row.name: row for row in (
 )}
 
 
-def _with_xla():
-    from .torch_xla_backend import XlaBackend  # it needs this module
-    BACKENDS["xla"] = XlaBackend()
+def _with_programs():
+    """Devices whose calls are programs; their modules need this one."""
+    from . import sdk_cerebras, sdk_poptorch, sdk_sambaflow, torch_xla_backend
+    for backend in (torch_xla_backend.XlaBackend(), sdk_poptorch.BACKEND, sdk_sambaflow.BACKEND, sdk_cerebras.BACKEND):
+        BACKENDS[backend.name] = backend
 
 
-_with_xla()
+_with_programs()

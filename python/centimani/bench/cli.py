@@ -19,7 +19,7 @@ def _options(words):
         prog="python -m centimani bench", description="Time the kernels of eager PyTorch or of JAX, call by call, and write "
         "the kernel tables and host times of a device profile.")
     parser.add_argument("--backend", choices=("torch", "jax"), default="torch", help="jax: programs that jax.jit compiles")
-    parser.add_argument("--device", help="cuda, cpu, hpu, xla, xpu or mps (default: cuda); with --backend jax cpu, gpu or tpu "
+    parser.add_argument("--device", help="cuda, cpu, hpu, xla, xpu, mps, ipu, rdu or wse (default: cuda); with --backend jax cpu, gpu or tpu "
                         "(default: the first that JAX has)")
     parser.add_argument("--budget", type=float, metavar="SECONDS", help="stop measuring after this time")
     parser.add_argument("--cases", metavar="FILE", help="measure the cases of this file, in its order")
@@ -56,7 +56,7 @@ def _among(text, known, what):
     return chosen
 
 
-def _jax_cases():
+def _program_cases():
     from .xla_calls import cases
     return cases()
 
@@ -65,7 +65,7 @@ def _cases(options, calls, dtypes):
     """The cases to measure, the selected ops, and the invalid cases of the file."""
     ops = _among(options.ops, [*calls, "host"], "op")
     wanted = _among(options.dtypes, dtypes, "dtype of this device")
-    grid = [] if options.networks else grids.cases() if options.backend == "torch" else _jax_cases()
+    grid = [] if options.networks else grids.cases() if "softmax" in calls else [c for c in _program_cases() if c.op in calls]
     listed, refused = read(options.cases, calls) if options.cases else (grid, [])
     chosen = [case for case in listed if case.op in ops]
     chosen = [case for case in chosen if set(case.dtype.replace(">", "+").split("+")) <= set(wanted)]

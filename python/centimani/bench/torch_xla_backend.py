@@ -94,13 +94,13 @@ BUILD = {"gemm": _gemm, "conv": _conv, "elementwise": _elementwise, "optimizer":
 
 # ---- the loop ---------------------------------------------------------------------------------------------------------
 
-def _as_list(result):
+def as_list(result):
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
-def _again(function, given):
+def again(function, given):
     """The operands of a call with a number that its result changes, and the result."""
-    results = _as_list(function(*given))
+    results = as_list(function(*given))
     nothing = results[0].reshape(-1)[:1] * 0  # unknown to XLA: it may be NaN
     changed = [torch.slice_scatter(x.reshape(-1), nothing.to(x.dtype), 0, 0, 1).reshape(x.shape) for x in given]
     return changed, results
@@ -164,18 +164,18 @@ class XlaBackend(Backend):
     def loop(self, function, operands, written_out):
         """A function of the number of calls in a program: its seconds."""
         scan = importlib.import_module("torch_xla.experimental.scan")._scan_impl_pytree
-        shapes = [torch.zeros_like(x) for x in _as_list(function(*operands))]
+        shapes = [torch.zeros_like(x) for x in as_list(function(*operands))]
         _wait()
 
         def turn(carry, x):
-            changed, results = _again(function, carry[:len(operands)])
+            changed, results = again(function, carry[:len(operands)])
             return (*changed, *results), x
 
         def seconds(calls):
             state, results = list(operands), shapes
             if written_out:
                 for _ in range(calls):
-                    state, results = _again(function, state)
+                    state, results = again(function, state)
             else:
                 carry, kept = scan(turn, (*state, *results), torch.zeros(calls, device=self.device()))
                 state, results = carry, kept
