@@ -576,8 +576,8 @@ def timeline(model: Model, device: str, *, batch: Optional[Union[int, str]] = No
 
 def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[int] = None,
             points: Optional[int] = None, bits: Optional[int] = None, grid: Optional[LookupGrid] = None,
-            longest: Optional[float] = None, sorted: Optional[bool] = None,
-            sums: Optional[str] = None) -> Table[LookupRate]:
+            longest: Optional[float] = None, sorted: Optional[bool] = None, sums: Optional[str] = None,
+            drawn: Optional[bool] = None) -> Table[LookupRate]:
     """Predict random look-ups per second in tables of cross sections (XSBench), on one device or all.
 
     visited: nuclides that a look-up visits on average (default 55.7: the materials of XSBench's large reactor)
@@ -591,5 +591,6 @@ def lookups(*devices: str, visited: Optional[float] = None, nuclides: Optional[i
     sorted: look-ups are sorted by energy, so that threads that run together read the same places; sorting is not
         counted
     sums: where a look-up's sums are kept: registers (default) or memory
+    drawn: draw one of two neighbouring points by random numbers of the hardware (wafers), instead of interpolating
     """
     return rates("lookups", locals())

@@ -36,20 +36,19 @@ static void clear_numbers(cm_job_entry *e)
 }
 
 /* Time of the job if a step takes step_s. */
-static double job_time(const cm_job *j, const cm_device *device, double step_s)
+static double job_time(const cm_job *j, const cm_prediction_info *p, double step_s)
 {
-    double once_s = cm__value_or(cm_device_number(device, CM_COMPILE_S), 0);
-    return j->info.samples / (double)j->info.global_batch * step_s + once_s;
+    return j->info.samples / (double)j->info.global_batch * step_s + (p->compile_s > 0 ? p->compile_s : 0);
 }
 
 static void fill_job(const cm_job *j, cm_job_entry *e)
 {
     cm_rank_entry            *at = &e->at;
     const cm_prediction_info *p = &at->prediction;
-    e->time_s = (1 + e->overhead) * job_time(j, at->device, p->step_time_s);
+    e->time_s = (1 + e->overhead) * job_time(j, p, p->step_time_s);
     e->cost_usd = e->time_s / HOUR * at->price_hour;
     for (int side = 0; side < 2; side++) {
-        e->interval_s[side] = (1 + e->overhead) * job_time(j, at->device, p->interval_s[side]);
+        e->interval_s[side] = (1 + e->overhead) * job_time(j, p, p->interval_s[side]);
         e->cost_interval_usd[side] = e->interval_s[side] / HOUR * at->price_hour;
     }
     at->power_w = power_of(at->device, p);

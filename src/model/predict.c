@@ -315,7 +315,7 @@ cm_prediction_info cm__prediction_begin(const cm_device *device, const cm_predic
                                 .latency_s = NAN,
                                 .power_w = NAN,
                                 .idle_w = NAN,
-                                .compile_s = cm__value_or(device->numbers[CM_COMPILE_S], NAN),
+                                .compile_s = NAN,
                                 .plan = {.cp = 1}};
 }
 
@@ -359,6 +359,7 @@ static void predict(cm_prediction *p, const cm_graph *step, const cm_device *dev
     cm__need_speed(p->ctx, device);
     cm__loading loading = cm__loading_of(p->ctx, step, device, &o->loading);
     p->info = cm__prediction_begin(device, o, o->batch ? o->batch : 1);
+    p->info.compile_s = step->nodes_read * cm__value_or(device->numbers[CM_COMPILE_S], NAN);
     bool whole = cm__execution_applies(device, p->info.runtime);
     loading.together = whole && o->steps_per_call > 1 ? o->steps_per_call : 1;
     loading.per_call = steps_per_call(step, device, o->steps_per_call);

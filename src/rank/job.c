@@ -78,12 +78,13 @@ static double power_of(const cm_device *device, const cm_prediction_info *p)
 /* Devices of one copy that share its throughput and are priced one by one. */
 static double shared_by(const cm_rank_entry *e) { return e->one_device ? 1 : e->prediction.devices; }
 
+static double once_h(const cm_prediction_info *p) { return p->compile_s > 0 ? p->compile_s / HOUR : 0; }
+
 /* The objective's value at a step time. */
 static double value_at(const cm_ranking *r, const cm_rank_entry *e, double step_s)
 {
     double samples_s = (double)e->prediction.batch / step_s;
-    double once_h = cm__value_or(cm_device_number(e->device, CM_COMPILE_S), 0) / HOUR;
-    double hours = r->info.job_samples / samples_s / HOUR + once_h;
+    double hours = r->info.job_samples / samples_s / HOUR + once_h(&e->prediction);
     switch (r->options.objective) {
     case CM_OBJECTIVE_PRICE: return samples_s * HOUR / e->price_hour;
     case CM_OBJECTIVE_ENERGY: return e->power_w / samples_s;
@@ -98,13 +99,12 @@ void cm__rank_value(const cm_ranking *r, cm__rank_device *d)
     cm_rank_entry            *e = &d->entry;
     const cm_prediction_info *p = &e->prediction;
     if (!e->fits) return;
-    double once_h = cm__value_or(cm_device_number(d->device, CM_COMPILE_S), 0) / HOUR;
     e->one_device = d->as.chips > 1;
     e->price_hour *= shared_by(e);
     e->power_w = power_of(d->device, p);
     e->samples_per_usd = p->throughput_samples_s * HOUR / e->price_hour;
     e->energy_j_per_sample = e->power_w / p->throughput_samples_s;
-    e->hours = r->info.job_samples / p->throughput_samples_s / HOUR + once_h;
+    e->hours = r->info.job_samples / p->throughput_samples_s / HOUR + once_h(p);
     e->usd = e->hours * e->price_hour;
     e->kwh = e->hours * e->power_w / 1000;
     e->value = value_at(r, e, p->step_time_s);

@@ -218,7 +218,7 @@ static bool estimate_plan(cm__case *c, cm__estimate *e)
 static void compile(const cm__case *c, cm__estimate *e)
 {
     double samples = cm__number_of(c->run, "first_epoch", 0);
-    double compile_s = samples > 0 ? cm_device_number(c->device, CM_COMPILE_S).value : 0;
+    double compile_s = samples > 0 ? cm_graph_nodes_read(c->step) * cm_device_number(c->device, CM_COMPILE_S).value : 0;
     double each_s = samples > 0 ? compile_s * e->samples / samples : 0;
     e->step_s += each_s;
     for (int side = 0; side < 2; side++) e->interval_s[side] += each_s;
