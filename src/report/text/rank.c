@@ -143,7 +143,7 @@ static void print_commands(cm__ctx *ctx, const cm__rank_report *r, const cm_meas
 static void print_advice(cm__ctx *ctx, const cm__rank_report *r, FILE *out)
 {
     const cm_rank_advice a = cm_ranking_advise(r->ranking);
-    const char          *text = a.tied < 2 ? "nothing: the best device is known (90 % intervals)"
+    const char          *text = a.tied < 2 ? "nothing: the best ranked device is known (90 % intervals)"
                                            : "nothing: no benchmark would tell these devices apart";
     if (a.count)
         text = cm__format(ctx, "%d device%s, %.0f minutes in all; the best one is known then with a probability of %.0f %%",
