@@ -385,7 +385,7 @@ def insert(profile, block):
     path = ROOT / f"data/devices/{profile}.json"
     text = path.read_text()
     there = json.loads(text).get("execution", {})  # entries written by hand: from the device's own benchmarks, about its units
-    for key in ("steps_per_call", "lanes", "overlap", "segmented_softmax", "operator", "step_overhead", "layer_loop"):
+    for key in ("steps_per_call", "lanes", "overlap", "segmented_softmax", "operator", "step_overhead", "tensor_overhead", "layer_loop"):
         if key in there and key not in block:
             block = {"efficiency": block["efficiency"], key: there[key]} | block
     block["efficiency"] |= given_by_hand(profile)

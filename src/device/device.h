@@ -33,6 +33,7 @@ typedef struct cm__execution {
     bool      known;
     cm_number efficiency[CM__EFFORTS]; /* of the matrix peak; memory: of the bandwidth, without fusion */
     cm_number step_s, section_s, layer_s, score_s;
+    cm_number tensor_s;                /* of each parameter tensor in an update, beside its traffic */
     cm_number superstep;               /* cycles */
     cm_number steps_per_call;          /* training steps that users run in a loop on the device, unless stated */
     cm_number fill;                    /* samples in a full pipeline */

@@ -284,6 +284,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->operator_memory = cm__number_at(alone, "memory", sources);
     e->operator_s = cm__number_at(alone, "latency", sources);
     e->step_s = cm__number_at(x, "step_overhead", sources);
+    e->tensor_s = cm__number_at(x, "tensor_overhead", sources);
     e->section_s = cm__number_at(x, "section_overhead", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->score_s = cm__number_at(x, "score_latency", sources);

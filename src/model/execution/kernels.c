@@ -125,6 +125,14 @@ static double update_s(const cm__job *j, int32_t node)
     return cm__job_node_s(j, node, j->batch) * (measured ? 1 : fmax(1, share));
 }
 
+/* Fixed costs of the parameter tensors that a node updates. */
+static double tensors_s(const cm__job *j, const cm_node *n)
+{
+    int32_t tensors = 0;
+    for (int32_t i = 0; i < n->n_inputs; i++) tensors += cm__in(j->g, n, i)->role == CM_ROLE_PARAMETER;
+    return tensors * cm__value_or(j->device->execution.tensor_s, 0);
+}
+
 /* Times of the nodes before the update on each engine. */
 typedef struct engines {
     double products_s, others_s;
@@ -167,7 +175,8 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
         const cm_node *n = &j->g->nodes[i];
         r->pieces += !n->view;
         if (i >= updates) {
-            updates_s += r->node_s[i] = joined ? update_s(j, i) : cm__job_node_s(j, i, j->batch);
+            r->node_s[i] = (joined ? update_s(j, i) : cm__job_node_s(j, i, j->batch)) + tensors_s(j, n);
+            updates_s += r->node_s[i];
             continue;
         }
         double node = node_s(j, i, &kernels, stored);
