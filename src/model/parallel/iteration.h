@@ -39,6 +39,7 @@ typedef struct cm__waits {
     bool   renews_behind;                   /* with --overlap, while the first micro-batch's forward runs */
     double tied_s;                          /* all-reduce of weights that the first and the last stage share */
     double compress_s;                      /* to compress and decompress gradients */
+    double slower;                          /* by which the slowest node with a replica exceeds the mean one; a fraction */
     cm__sent reduced, scattered;            /* in buckets while backward runs */
 } cm__waits;
 

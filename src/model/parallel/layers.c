@@ -10,6 +10,7 @@
 #include "model/step/host.h"
 #include "model/parallel/layers_making.h"
 #include "model/dispatch/tensor_parallel.h"
+#include "model/time/factors.h"
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
@@ -222,6 +223,7 @@ cm__parts cm__parts_new(cm__ctx *ctx, const cm__step_model *m, const cm_fabric *
     parts.exchange_host_s = m->host_exchange_s;
     parts.batch_host_s = m->host_batch_s;
     parts.unit_host_s = m->host_unit_s;
+    parts.node_spread = cm__time_factors.node_spread;
     parts.gathers_again = m->graph->wraps_units && cm__is_pytorch(m->runtime);
     parts.compress_bytes_s = cm__limits_of(m->device).memory_bytes_s;
     parts.accumulate_s = accumulate_time(&k);

@@ -50,6 +50,7 @@ typedef struct cm__parts {
     double    compress_bytes_s;        /* memory bandwidth of the device, which limits compression */
     double    moved_s;                 /* to move what a checkpoint policy names to the host's memory and back, of all layers */
     double    host_bytes_s;            /* of the link to the host's memory */
+    double    node_spread;             /* standard deviation of the times that nodes need for the same, a fraction */
     double    device_s, error;         /* over all parts and the update; error: a fraction */
     double    exchanged_bytes;         /* that exchanges of a micro-batch read and write in a device's own memory */
     cm__throttled throttled;           /* clock under the power limit, and energy of a micro-batch in all parts */

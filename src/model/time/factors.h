@@ -22,6 +22,7 @@ typedef struct cm__factors {
     double busy_thread_host; /* host time beside a Python thread that never sleeps, over that alone (cm_train_options) */
     double fsdp_unit_host; /* host time of a module that FSDP gathers, per micro-batch */
     double expert_wait; /* of the device in a layer of experts, for a host that reads how many tokens each one gets */
+    double node_spread; /* standard deviation of the log times that nodes need for the same step */
     double expert_hidden; /* part of experts' exchanges between nodes that another micro-batch's computing hides */
     double recompute_host; /* host time of a recomputed operator over that of a forward operator, in eager PyTorch */
     /* the same of reentrant checkpoints: with all weights trained, and with frozen ones */
