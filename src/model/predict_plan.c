@@ -158,8 +158,8 @@ static void share_states(const cm_graph *step, const cm_fabric *fabric, cm__grou
     }
     i->phase_s[CM_UPDATE] -= saved_s;
     i->device_time_s -= saved_s;
+    for (int side = 0; side < 2; side++) i->interval_s[side] *= 1 - saved_s / i->step_time_s;
     i->step_time_s -= saved_s;
-    for (int side = 0; side < 2; side++) i->interval_s[side] -= saved_s;
 }
 
 static double gradient_bits(const cm_graph *step)

@@ -201,7 +201,8 @@ static cm__channel channel_of(const cm_plan *p, const cm_fabric *fabric, cm__ope
 /* The mean of the largest of `nodes` normal numbers is 0.82 ln(nodes)^0.73 deviations, within 0.06 up to 1,000 nodes. */
 static double slower_of(const cm__parts *parts, const cm_plan *p, const cm_fabric *fabric)
 {
-    double nodes = fmin(cm__replicas(p), ceil((double)p->devices / fmax(1, cm_fabric_node(fabric))));
+    int32_t node = fabric ? cm_fabric_node(fabric) : p->devices;
+    double  nodes = fmin(cm__replicas(p), ceil((double)p->devices / fmax(1, node)));
     return parts->node_spread * 0.82 * pow(log(fmax(1, nodes)), 0.73);
 }
 
