@@ -176,44 +176,38 @@ static void filtered(follow *f, const cm__hlo_equation *e)
     link(f, w, d.filter[0], y, d.result[1]);
 }
 
-static void looked_up(follow *f, const cm__hlo_equation *e)
+/* A look-up or its opposite: `x` at the places `at` is `part`. The attributes are named differently. */
+static void at_places(follow *f, const cm__hlo_equation *e, cm__hlo_value *part, const char *const names[4])
 {
-    cm__hlo_value *x = cm__hlo_in(f->s, e, 0), *at = cm__hlo_in(f->s, e, 1), *y = cm__hlo_out(f->s, e);
-    int64_t        offset[CM__RANK_MAX], gone[CM__RANK_MAX], batched[CM__RANK_MAX], of_places[CM__RANK_MAX];
-    int32_t        n = cm__hlo_ints(e->op, "offset_dims", offset, CM__RANK_MAX), n_gone, n_batched, n_places;
-    n_gone = cm__hlo_ints(e->op, "collapsed_slice_dims", gone, CM__RANK_MAX);
-    n_batched = cm__hlo_ints(e->op, "operand_batching_dims", batched, CM__RANK_MAX);
-    n_places = cm__hlo_ints(e->op, "start_indices_batching_dims", of_places, CM__RANK_MAX);
-    int64_t vector = cm__hlo_int(e->op, "index_vector_dim", 0);
-    for (int32_t i = 0, k = 0; i < y->type.rank; i++) {
-        if (listed(offset, n, i)) continue;
+    cm__hlo_value *x = cm__hlo_in(f->s, e, 0), *at = cm__hlo_in(f->s, e, 1);
+    int64_t        window[CM__RANK_MAX], gone[CM__RANK_MAX], batched[CM__RANK_MAX], of_places[CM__RANK_MAX];
+    int32_t        n = cm__hlo_ints(e->op, names[0], window, CM__RANK_MAX), n_gone = cm__hlo_ints(e->op, names[1], gone, CM__RANK_MAX);
+    int32_t        n_batched = cm__hlo_ints(e->op, names[2], batched, CM__RANK_MAX);
+    int32_t        n_places = cm__hlo_ints(e->op, names[3], of_places, CM__RANK_MAX);
+    int64_t        vector = cm__hlo_int(e->op, "index_vector_dim", 0);
+    for (int32_t i = 0, k = 0; i < part->type.rank; i++) {
+        if (listed(window, n, i)) continue;
         if (k == vector) k++;
-        link(f, at, k++, y, i);
+        link(f, at, k++, part, i);
     }
     for (int32_t i = 0, k = 0; i < x->type.rank && k < n; i++)
-        if (!listed(gone, n_gone, i) && !listed(batched, n_batched, i) && offset[k] < y->type.rank) link(f, x, i, y, (int32_t)offset[k++]);
+        if (!listed(gone, n_gone, i) && !listed(batched, n_batched, i) && window[k] < part->type.rank) link(f, x, i, part, (int32_t)window[k++]);
     for (int32_t i = 0; i < n_batched && i < n_places; i++) link(f, x, (int32_t)batched[i], at, (int32_t)of_places[i]);
+}
+
+static void looked_up(follow *f, const cm__hlo_equation *e)
+{
+    static const char *const names[] = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims"};
+    at_places(f, e, cm__hlo_out(f->s, e), names);
 }
 
 static void written(follow *f, const cm__hlo_equation *e)
 {
+    static const char *const names[] = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
+                                        "scatter_indices_batching_dims"};
     if (e->n_in < 3) return;
-    cm__hlo_value *x = cm__hlo_in(f->s, e, 0), *at = cm__hlo_in(f->s, e, 1), *from = cm__hlo_in(f->s, e, 2);
-    int64_t        window[CM__RANK_MAX], gone[CM__RANK_MAX], batched[CM__RANK_MAX], of_places[CM__RANK_MAX];
-    int32_t        n = cm__hlo_ints(e->op, "update_window_dims", window, CM__RANK_MAX), n_gone, n_batched, n_places;
-    n_gone = cm__hlo_ints(e->op, "inserted_window_dims", gone, CM__RANK_MAX);
-    n_batched = cm__hlo_ints(e->op, "input_batching_dims", batched, CM__RANK_MAX);
-    n_places = cm__hlo_ints(e->op, "scatter_indices_batching_dims", of_places, CM__RANK_MAX);
-    int64_t vector = cm__hlo_int(e->op, "index_vector_dim", 0);
-    link_all(f, x, cm__hlo_out(f->s, e));
-    for (int32_t i = 0, k = 0; i < from->type.rank; i++) {
-        if (listed(window, n, i)) continue;
-        if (k == vector) k++;
-        link(f, at, k++, from, i);
-    }
-    for (int32_t i = 0, k = 0; i < x->type.rank && k < n; i++)
-        if (!listed(gone, n_gone, i) && !listed(batched, n_batched, i) && window[k] < from->type.rank) link(f, x, i, from, (int32_t)window[k++]);
-    for (int32_t i = 0; i < n_batched && i < n_places; i++) link(f, x, (int32_t)batched[i], at, (int32_t)of_places[i]);
+    link_all(f, cm__hlo_in(f->s, e, 0), cm__hlo_out(f->s, e));
+    at_places(f, e, cm__hlo_in(f->s, e, 2), names);
 }
 
 static void joined(follow *f, const cm__hlo_equation *e)

@@ -264,7 +264,7 @@ static const cm__hlo_function *callee(cm__hlo_step *s, const cm__hlo_op *op)
 static void call(cm__hlo_step *s, const cm__hlo_op *op, const place *p)
 {
     const cm__hlo_function *f = callee(s, op);
-    place inner = {.function = f, .depth = p->depth + 1, .number = p->depth ? p->number : ++s->n_places, .iteration = p->iteration};
+    place inner = {.function = f, .depth = p->depth + 1, .number = p->depth || p->iteration >= 0 ? p->number : ++s->n_places, .iteration = p->iteration};
     if (inner.depth > CALLS_MAX) cm__hlo_refuse(s->ctx, op, "calls are nested too deeply");
     if (f->n_arguments != op->n_operands) cm__hlo_refuse(s->ctx, op, "the function has another number of arguments");
     work(s, op, f->n_slots);
