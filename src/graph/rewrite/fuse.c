@@ -4,7 +4,7 @@
  *
  * In this order: exporters' no-ops (zero biases expanded from a scalar, casts and reshapes that change nothing,
  * inactive dropout, recurrent weights whose gates are reordered), linear layers (MatMul by a parameter, then Add),
- * GELU, SiLU, layer, RMS and group normalisation, attention. A match rewrites its last node in place; nodes whose
+ * GELU, SiLU, layer, RMS and group normalisation, attention, and what JAX writes out. A match rewrites its last node in place; nodes whose
  * outputs nobody reads any more are pruned.
  *
  * For eager PyTorch, only sequences that PyTorch ran as one kernel are fused. scaled_dot_product_attention is
@@ -83,26 +83,43 @@ bool cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int de
 
 /* ---- rewriting -------------------------------------------------------------------------------------------------- */
 
-bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
-                 int32_t n_attrs)
+/* The new node, which is in no list yet. */
+static cm_node made_in_place(cm__fuser *f, const cm_node *old, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                             int32_t n_attrs)
 {
     cm_graph *g = f->g;
-    cm_node   old = g->nodes[node];
+    int32_t   block = g->block, made = g->n_nodes;
     f->changed = true;
-    int32_t   result = old.outputs[0], block = g->block, made = g->n_nodes;
-    g->block = old.block;
-    g->segment = old.segment;
-    g->function = old.function;
-    g->plain = old.plain;
-    g->outside = old.outside;
-    cm__place_names(g->ctx, "node '%s' as %s", old.name, cm__ops[op].name);
-    cm_node fused = *cm__emit_node(g, op, old.name, inputs, n, attrs, n_attrs, 0); /* last, for its shape */
+    g->block = old->block;
+    g->segment = old->segment >= 0 ? old->segment : g->nodes[f->anchor].segment; /* backward may need all but the last node */
+    g->function = old->function;
+    g->plain = old->plain;
+    g->outside = old->outside;
+    cm__place_names(g->ctx, "node '%s' as %s", old->name, cm__ops[op].name);
+    cm_node fused = *cm__emit_node(g, op, old->name, inputs, n, attrs, n_attrs, 0); /* last, for its shape */
     cm__place(g->ctx, "%s", "");
     g->block = block;
     g->segment = g->function = -1;
     g->plain = false;
     g->outside = CM__COMPILED;
     g->n_nodes = made;
+    return fused;
+}
+
+int32_t cm__put(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs, int32_t n_attrs)
+{
+    cm_node old = f->g->nodes[node], made = made_in_place(f, &old, op, inputs, n, attrs, n_attrs);
+    for (int32_t o = 0; o < made.n_outputs; o++) cm__t(f->g, made.outputs[o])->producer = node;
+    f->g->nodes[node] = made;
+    return made.outputs[0];
+}
+
+bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
+                 int32_t n_attrs)
+{
+    cm_graph *g = f->g;
+    cm_node   old = g->nodes[node], fused = made_in_place(f, &old, op, inputs, n, attrs, n_attrs);
+    int32_t   result = old.outputs[0];
     if (!cm__same_shape(cm__t(g, fused.outputs[0]), cm__t(g, result))) return false;
     cm__t(g, fused.outputs[0])->producer = -1;
     ((int32_t *)fused.outputs)[0] = result;
@@ -266,6 +283,7 @@ static void fuse_bias(cm__fuser *f, int32_t node)
 static void (*const passes[])(cm__fuser *, int32_t) = {
     drop_noise, drop_regrouping, drop_zero_bias, fuse_product,  fuse_bias,
     cm__fuse_gelu, cm__fuse_silu, cm__fuse_norm, cm__fuse_group_norm, cm__fuse_attention,
+    cm__fuse_softmax, cm__fuse_loss, cm__fuse_written_norm,
 };
 
 static cm__fuser fuser_of(cm_graph *g, cm_fuse what)
@@ -283,7 +301,10 @@ void cm__fuse(cm_graph *g, cm_fuse what)
     f.changed = true; /* the graph may have nodes that lead to no output */
     for (size_t p = 0; p < sizeof passes / sizeof *passes; p++) {
         int32_t nodes = g->n_nodes;
-        for (int32_t i = 0; i < nodes; i++) passes[p](&f, i);
+        for (int32_t i = 0; i < nodes; i++) {
+            f.anchor = i;
+            passes[p](&f, i);
+        }
         if (!f.changed) continue;
         cm__prune(g);
         f = fuser_of(g, what);

@@ -10,6 +10,7 @@ typedef struct cm__fuser {
     cm_graph *g;
     cm__uses  uses;
     int32_t   tensors; /* number of tensors that `uses` covers */
+    int32_t   anchor; /* the node at which a pattern is tried */
     bool     *returned; /* per tensor: the model returns it */
     bool      eager;   /* fuse only what eager PyTorch runs as one kernel */
     bool      norms;   /* fuse norms that the user wrote out */
@@ -36,11 +37,17 @@ bool    cm__comes_from(const cm__fuser *f, int32_t tensor, int32_t ancestor, int
 bool cm__rewrite(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs,
                  int32_t n_attrs);
 
+/* Replaces a node that nothing reads any more by another operator. Returns the result, which is a new tensor. */
+int32_t cm__put(cm__fuser *f, int32_t node, int op, const int32_t *inputs, int32_t n, const cm__attr *attrs, int32_t n_attrs);
+
 /* The patterns. Each is tried at every node; a match rewrites the last node of the pattern. */
 void cm__fuse_gelu(cm__fuser *f, int32_t node);
 void cm__fuse_silu(cm__fuser *f, int32_t node);
 void cm__fuse_norm(cm__fuser *f, int32_t node);
 void cm__fuse_group_norm(cm__fuser *f, int32_t node);
 void cm__fuse_attention(cm__fuser *f, int32_t node);
+void cm__fuse_softmax(cm__fuser *f, int32_t node);
+void cm__fuse_loss(cm__fuser *f, int32_t node);
+void cm__fuse_written_norm(cm__fuser *f, int32_t node);
 
 #endif
