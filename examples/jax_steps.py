@@ -14,7 +14,7 @@ def shapes(make, *args):
 # ---- plain JAX: a GPT whose layers are a scan, each recomputed in backward ----------------------------------------------
 
 
-def gpt(layers=4, width=256, heads=4, words=1024, seq=128, batch=4, remat=True, dtype=jnp.bfloat16):
+def gpt(layers=4, width=256, heads=4, words=1024, seq=128, batch=4, remat=True, dtype=jnp.bfloat16, scores_in=jnp.bfloat16):
     def normal(x, scale):
         return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale
 
@@ -23,8 +23,8 @@ def gpt(layers=4, width=256, heads=4, words=1024, seq=128, batch=4, remat=True, 
         b, s, d = x.shape
         q, k, v = (t.reshape(b, s, heads, d // heads) for t in jnp.split(normal(x, p["norm1"]) @ p["qkv"], 3, -1))
         scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) * (d // heads) ** -0.5
-        scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -1e9)
-        mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), v)
+        scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -1e9).astype(scores_in)
+        mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores).astype(dtype), v)
         x = x + mixed.reshape(b, s, d) @ p["out"]
         return x + jax.nn.gelu(normal(x, p["norm2"]) @ p["up"]) @ p["down"], None
 

@@ -324,6 +324,8 @@ typedef struct cm_settled_options {
     bool traced_backward;
     /* autocast has Habana's lists: norms, dropout, softmax and products of numbers in 16 bits, divisions in fp32 */
     bool habana_lists;
+    /* XLA compiles the whole step; torch.compile the model alone, without the loss that the script adds */
+    bool whole_step;
 } cm_settled_options;
 
 typedef struct cm_train_options {

@@ -215,6 +215,17 @@ def _precisions(run: Run, loss: Value, t: Lowering) -> Tuple[str, Optional[str]]
     return types if types in HALF else "fp32", low if types not in HALF and low in HALF else None
 
 
+def _passes(run: Run) -> int:
+    """Passes in bf16 on a TPU that most products of fp32 numbers ask for: jax.default_matmul_precision and the like."""
+    flop: Dict[int, int] = {}
+    for e in run.walk.equations:
+        if e.name in PRODUCTS:
+            asked = str(e.params.get("precision")).upper()
+            passes = 6 if "HIGHEST" in asked or "_X6" in asked or "F32_F32_F32" in asked else 3 if "HIGH" in asked or "_X3" in asked else 1
+            flop[passes] = flop.get(passes, 0) + product_flop(e)
+    return max(flop, key=lambda k: flop[k]) if flop else 1
+
+
 def _record_plan(trace: Trace, run: Run, t: Lowering) -> None:
     shardings = Shardings(run.arrays, run.traced)
     if shardings.size(list(shardings.mesh)) > 1:
@@ -267,6 +278,8 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
     trace.content["product_flop"] = Solver(points).number([_flop(run) for run in runs])
     if low is None:
         trace.content["precision"] = trace.content["types"] = types
+        if _passes(runs[0]) > 1:
+            trace.content["product_passes"] = _passes(runs[0])
     if precision is not None:
         trace.content["wanted_precision"] = precision
     _record_plan(trace, runs[0], steps[0])

@@ -44,7 +44,7 @@ typedef struct cm__execution {
     cm_number stored_scores;           /* 1: operators run as the model writes them; attention is products and a
                                           softmax, unless flash attention is asked for */
     cm_number layer_loop;              /* 1: programs run their layers as a loop, which the compiler keeps (JAX) */
-    cm_number joined;                  /* 1: the compiler joins elementwise operators to one kernel */
+    cm_number joined;                  /* 1: the compiler joins elementwise operators to one kernel; 2: it is XLA */
     cm_number gradient_bucket;         /* bytes of gradients that copies sum together while backward runs */
     cm_number tiles;                   /* parts of the chip with their own memory; a head of attention is laid out on one */
     cm_number segmented;               /* tokens from which on attention's softmax is computed in segments */
@@ -150,5 +150,8 @@ bool        cm__device_is(const cm_device *device, const char *built_in_id);
 cm_runtime  cm__runtime_on(const cm_device *device, cm_runtime asked);
 /* The nearest built-in family that the device belongs to ("nvidia-hopper"); NULL: none. */
 const char *cm__device_family(const cm_device *device);
+
+/* Whether the device's own compiler is XLA, which joins operators to the kernels that it also generates for GPUs. */
+static inline bool cm__joins_as_xla(const cm_device *d) { return d->execution.joined.known && d->execution.joined.value > 1; }
 
 #endif

@@ -229,7 +229,7 @@ struct cm_graph {
     int32_t     expert_graphs;
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
-    bool        written_out; /* from a program whose norms and activations are single operators, which its compiler joins */
+    int32_t     product_passes; /* in bf16 of a TPU, for each product of fp32 numbers; 0 or 1: the compiler's default */
     const cm__compiled_step *compiled; /* NULL: not known, or not for this very step */
     const cm__recorded *recorded; /* kernels that torch.compile generates for this very step; NULL: not known */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */

@@ -9,6 +9,7 @@
  * (MixedPrecision(param_dtype)). Trainers run autocast beside it: accelerate, Lightning and Composer wrap the forward pass
  * of FSDP in it. --mixed-precision fsdp is FSDP alone, as in torchtitan.
  */
+#include <math.h>
 #include "base/ctx.h"
 #include "device/device.h"
 #include "device/number.h"
@@ -128,12 +129,15 @@ static bool runs_as_written(const cm_device *device, cm_runtime runtime)
     return cm__is_vendors(runtime) && cm__value_or(device->execution.stored_scores, 0) > 0;
 }
 
-/* Under XLA fp32 numbers are multiplied in TF32. */
+/* XLA stores fp32 numbers as they are, and multiplies them in TF32, or where that is as fast in bf16 (TPUs). */
 void cm__settle_runtime(cm_runtime own, const cm_device *device, cm_step_options *o)
 {
+    const cm_number *peaks = device->peaks[CM_ENGINE_MATRIX];
+    bool             fast = peaks[CM_RATE_FP32].known && peaks[CM_RATE_FP32].value >= cm__value_or(peaks[CM_RATE_BF16], INFINITY);
     if (!o->runtime && cm_device_supports_runtime(device, own)) o->runtime = own;
-    if (own == CM_RUNTIME_XLA && !o->train.precision && cm_device_supports(device, CM_PRECISION_TF32))
-        o->train.precision = CM_PRECISION_TF32;
+    if (own != CM_RUNTIME_XLA || o->train.precision) return;
+    if (cm_device_supports(device, CM_PRECISION_TF32)) o->train.precision = CM_PRECISION_TF32;
+    else if (fast && cm_device_supports(device, CM_PRECISION_FP32)) o->train.precision = CM_PRECISION_FP32;
 }
 
 /* A captured step that divides its arrays runs so on any number of devices, unless the question has counts of its own. */
@@ -176,5 +180,6 @@ cm_status cm_step_settle(const char *model, const cm_device *device, cm_step_opt
     settle_recompute(o);
     o->train.settled.habana_lists = runs_as_written(device, o->runtime);
     o->train.settled.traced_backward = cm__compiles(o->runtime);
+    o->train.settled.whole_step = o->runtime == CM_RUNTIME_XLA || (cm__is_vendors(o->runtime) && cm__joins_as_xla(device));
     return CM_OK;
 }

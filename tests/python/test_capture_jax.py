@@ -121,7 +121,7 @@ class Stored(unittest.TestCase):
         """XLA on a GPU, in every command; fp32 numbers are multiplied in TF32 there and in bf16 on a TPU."""
         h200, tpu = (ask("predict", "resnet", "--device", d, "--batch", "8") for d in DEVICES)
         self.assertEqual((h200["runtime"], h200["precision"]), ("xla", "tf32"))
-        self.assertEqual((tpu["runtime"], tpu["precision"]), ("native", "amp-bf16"))
+        self.assertEqual((tpu["runtime"], tpu["precision"]), ("native", "fp32"))
         ranked = ask("rank", "resnet", "--devices", ",".join(DEVICES), "--batch", "8")["ranking"]
         rows = {d["device"]: d for d in ranked}
         self.assertEqual([rows[d]["runtime"] for d in DEVICES], ["xla", "native"])
@@ -135,15 +135,28 @@ class Stored(unittest.TestCase):
 
 
 class BesidePyTorch(unittest.TestCase):
-    def test_same_step(self):
-        """A perceptron of three layers, captured from JAX and from PyTorch (784, 1024, 1024, 10; ReLU, SGD)."""
-        for device, *options in (("nvidia-h200", "--runtime", "xla", "--precision", "tf32"), ("google-tpu-v5e", "--precision", "amp-bf16")):
+    """The same step from JAX and from PyTorch: a perceptron of three layers with SGD (784, 1024, 1024, 10), four bottlenecks of
+    ResNet-50, and a GPT of two layers whose scores are in fp32, as autocast has them (jax_steps.gpt(scores_in=jnp.float32))."""
+
+    def beside(self, name, precisions, kinds):
+        for device, precision in zip((*DEVICES, "google-tpu-v6e"), (*precisions, precisions[1])):
+            options = ("--device", device, "--precision", precision, *(("--runtime", "xla") if device == "nvidia-h200" else ()))
             for batch in ("64", "256"):
-                jaxs, torchs = (ask("predict", n, "--device", device, *options, "--batch", batch) for n in ("mlp", "mlp-torch"))
-                off = {k: jaxs[k] / torchs[k] - 1 for k in ("step_time_s", "peak_bytes")}
-                print(f"# {device}, batch {batch}: JAX beside PyTorch, " + ", ".join(f"{k} {100 * v:+.1f} %" for k, v in off.items()))
+                jaxs, torchs = (ask("predict", n, *options, "--batch", batch) for n in (name, f"{name}-torch"))
+                off = {k: jaxs[k] / torchs[k] - 1 for k in kinds if k != "peak_bytes" or device != "nvidia-h200" or name == "mlp"}
+                print(f"# {name}, {device}, batch {batch}: JAX beside PyTorch, " + ", ".join(f"{k} {100 * v:+.1f} %" for k, v in off.items()))
                 for key, value in off.items():
-                    self.assertLess(abs(value), 0.05, (device, batch, key))
+                    self.assertLess(abs(value), 0.05, (name, device, batch, key))
+
+    def test_perceptron(self):
+        self.beside("mlp", ("tf32", "amp-bf16"), ("step_time_s", "peak_bytes"))
+
+    def test_resnet(self):
+        for precisions in (("tf32", "fp32"), ("amp-bf16", "amp-bf16")):
+            self.beside("resnet-deep", precisions, ("step_time_s", "peak_bytes"))
+
+    def test_gpt(self):
+        self.beside("gpt-wide", ("amp-bf16", "amp-bf16"), ("step_time_s", "device_time_s", "peak_bytes"))
 
 
 class Text(unittest.TestCase):
@@ -160,8 +173,11 @@ class Text(unittest.TestCase):
         self.assertLessEqual(abs(again - before), 0.06 * before, name)
         for device in DEVICES:
             here, there = (ask("predict", x, "--device", device, "--batch", "64") for x in (text, name))
-            most = 0.05 if device == "nvidia-h200" else 0.1  # kernels are joined by the order of operators, which differs a little
-            self.assertAlmostEqual(here["device_time_s"] / there["device_time_s"], 1, delta=most, msg=(name, device))
+            self.assertAlmostEqual(here["device_time_s"] / there["device_time_s"], 1, delta=0.05, msg=(name, device))
+            if (name, device) == ("gpt", "google-tpu-v5e"):
+                for peak in (here["peak_bytes"], there["peak_bytes"]):  # Google's compiler says 16.32 MB for 64 samples
+                    self.assertAlmostEqual(peak / 16.32e6, 1, delta=0.25)
+                continue
             self.assertAlmostEqual(here["peak_bytes"] / there["peak_bytes"], 1, delta=0.14 if name == "gpt" else 0.05,
                                    msg=(name, device))
             self.assertEqual(here["runtime"], there["runtime"])
@@ -402,6 +418,9 @@ if __name__ == "__main__":
     if "--store" in sys.argv:
         for key, given in SIZES.items():
             captured(key, **given).save(os.path.join(CAPTURES, f"{key}.cmt.json"))
+        wide = dict(layers=2, width=256, heads=4, words=4096, seq=256, remat=False, scores_in=jnp.float32)
+        captured("gpt", **wide).save(os.path.join(CAPTURES, "gpt-wide.cmt.json"))
+        captured("resnet", stages=(2, 2), bottleneck=True).save(os.path.join(CAPTURES, "resnet-deep.cmt.json"))
         sharded("v5e:2x2x1").save(os.path.join(CAPTURES, "gpt-sharded.cmt.json"))
     else:
         unittest.main(argv=sys.argv[:1])

@@ -53,7 +53,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->omits_causal = forward->omits_causal;
     step->omits_open = forward->omits_open;
     step->recorded = recorded_for(step, forward, o);
-    step->written_out = forward->written_out;
+    step->product_passes = forward->product_passes;
     step->compiled = compiled_for(step, forward, o);
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;
@@ -106,6 +106,7 @@ static void add_training(cm_graph *step, const cm_train_options *o)
     for (int32_t t = 0; step->bare_operator && t < tensors; t++) /* one operator: the gradients are its result */
         if (gradient[t] >= 0 && cm__t(step, t)->producer < 0) cm__output(step, gradient[t]);
     if (!step->bare_operator) cm__add_update(step, gradient, tensors, step->optimizer, o->master);
+    for (int32_t i = 0; o->settled.whole_step && i < step->n_nodes; i++) step->nodes[i].outside = CM__COMPILED;
     step->phase = CM_FORWARD;
 }
 

@@ -16,6 +16,7 @@
 #define FORGOTTEN_MAX (4 * CM__TRACE_ARGUMENTS_MAX) /* tensors that one rule can make */
 
 #define RECORDED_ATTRIBUTES 8
+#define TF32_PASSES 3 /* of HIGH, which is TF32 on a GPU */
 
 /* ---- what rules use --------------------------------------------------------------------------------------------- */
 
@@ -363,13 +364,21 @@ static void warn(cm__trace *t, const cm_load_options *o, int32_t lost)
                  (long long)o->seq);
 }
 
-/* XLA multiplies fp32 numbers in the type that is fast on a device, so fp32 of a JAX step decides no precision. */
+/* Passes in bf16 that XLA makes on a TPU of each product of fp32 numbers (jax.lax.Precision HIGH and HIGHEST). */
+static int32_t passes_of(const json_t *root) 
+{
+    json_int_t passes = json_integer_value(json_object_get(root, "product_passes"));
+    return passes > 1 && passes <= 2 * TF32_PASSES ? (int32_t)passes : 1;
+}
+
+/* XLA multiplies fp32 numbers in the type that is fast on a device, so fp32 of a JAX step decides no precision, unless
+   its products ask for all digits. */
 static cm__trace_origin origin_of(const json_t *root)
 {
     bool             jax = json_object_get(root, "jax"), asked = json_object_get(root, "wanted_precision");
     cm__trace_origin o = {cm__trace_precision(root), jax ? CM_RUNTIME_XLA : CM_RUNTIME_DEFAULT, {0}};
     cm__trace_plan(root, &o.plan);
-    if (jax && !asked && o.precision == CM_PRECISION_FP32) o.precision = CM_PRECISION_DEFAULT;
+    if (jax && !asked && o.precision == CM_PRECISION_FP32 && passes_of(root) <= TF32_PASSES) o.precision = CM_PRECISION_DEFAULT;
     return o;
 }
 
@@ -419,7 +428,7 @@ static cm_graph *import(cm__ctx *ctx, const char *name, const json_t *root, cons
     list_opaque(&t);
     cm__find_blocks(t.g);
     set_defaults(&t);
-    t.g->written_out = json_object_get(t.root, "jax");
+    t.g->product_passes = passes_of(t.root);
     t.g->channels_last = 2 * t.channels_last > t.convolutions; /* one alone may have a transposed matrix as input */
     read_omitted_masks(&t);
     cm__trace_compiled(&t);

@@ -56,7 +56,8 @@ double cm__job_rate(const cm__job *j, double share)
     double     peak16 = fmax(cm__precision_peak(&limits, CM_PRECISION_BF16, false),
                              cm__precision_peak(&limits, CM_PRECISION_FP16, false));
     bool       fed = j->device->info.style == CM_STYLE_KERNELS && peak > 0 && peak16 > 0 && share > 0 && share < 1;
-    return fed ? 1 / (1 / peak + (1 / share - 1) / peak16) : peak * share;
+    double     passes = cm_graph_precision(j->g) == CM_PRECISION_FP32 && peak >= peak16 ? fmax(1, j->g->product_passes) : 1;
+    return (fed ? 1 / (1 / peak + (1 / share - 1) / peak16) : peak * share) / passes;
 }
 
 double cm__job_share(const cm__job *j, cm__effort effort)

@@ -109,6 +109,8 @@ cm__execution_rule cm__execution_resident; /* resident.c: of streaming devices w
 
 /* The time of a node's calls by the device's kernel tables, all costs of the operator included; NAN: they have none. */
 cm__timed cm__job_measured(const cm__job *job, int32_t node, double batch);
+/* What XLA's kernels move for a node without products: 0 for one that is computed inside another's kernel; NAN: not XLA. */
+double    cm__job_joined_bytes(const cm__job *job, int32_t node, double batch);
 /* Time of one node at a batch size: measured, or the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
 /* True: the node has traffic alone, no products. */

@@ -54,11 +54,9 @@ static double score_bytes(const cm__job *j, const cm_node *n)
 
 /* ---- joined operators ------------------------------------------------------------------------------------------- */
 
-/* XLA also joins casts, and what a reduction reads. */
 static bool joins(const cm_graph *g, const cm_node *n)
 {
     if (n->view || n->phase == CM_UPDATE) return false;
-    if (g->written_out && (n->op == CM_OP_CAST || cm__class(n) == CM_CLASS_REDUCTION)) return true;
     bool back = n->op == CM_OP_NORM_GRAD && n->source >= 0;
     return cm__class(n) == CM_CLASS_ELEMENTWISE || (back ? &g->nodes[n->source] : n)->op == CM_OP_BATCH_NORM;
 }
@@ -68,16 +66,9 @@ typedef struct joining {
     bool *written; /* it is read outside the kernel that makes it */
 } joining;
 
-/* Of operators that a program writes out, a kernel reads views of what it has made. */
-static int32_t read_by(const cm_graph *g, int32_t tensor)
-{
-    return tensor >= 0 && g->written_out ? cm__t(g, tensor)->storage : tensor;
-}
-
 /* Whether the tensor was made in the kernel that the node is part of. */
 static bool made_inside(const cm_graph *g, const joining *k, const cm_node *n, int32_t tensor)
 {
-    tensor = read_by(g, tensor);
     const cm_node *from = tensor >= 0 && cm__t(g, tensor)->producer >= 0 ? &g->nodes[cm__t(g, tensor)->producer] : NULL;
     return from && !k->left[tensor] && from->phase == n->phase && joins(g, from) && joins(g, n);
 }
@@ -85,8 +76,7 @@ static bool made_inside(const cm_graph *g, const joining *k, const cm_node *n, i
 static void mark_readers(const cm_graph *g, const joining *k, const cm_node *n, bool last)
 {
     for (int32_t i = 0; i < n->n_inputs; i++) {
-        int32_t t = read_by(g, n->inputs[i]), from = t >= 0 ? cm__t(g, t)->producer : -1;
-        if (n->view && g->written_out) continue;
+        int32_t t = n->inputs[i], from = t >= 0 ? cm__t(g, t)->producer : -1;
         if (t >= 0 && last) k->written[t] |= !made_inside(g, k, n, t);
         else if (from >= 0) k->left[t] |= g->nodes[from].phase == n->phase && !joins(g, n);
     }
@@ -151,7 +141,9 @@ static double node_s(const cm__job *j, int32_t node, const joining *kernels, boo
 {
     const cm_node *n = &j->g->nodes[node];
     double         byte_s = j->vector_scale / j->near_bytes_s, all_s = cm__job_node_s(j, node, j->batch);
+    double         joined = cm__job_joined_bytes(j, node, j->batch);
     if (cm__job_measured(j, node, j->batch).time_s >= 0) return all_s;
+    if (joined >= 0) return fmax(j->operator_s, byte_s * joined);
     if (!stored || n->op != CM_OP_ATTENTION_GRAD) return fmax(0, all_s - byte_s * inside_bytes(j, kernels, n));
     double bytes = cm__poly_at(&n->read_bytes, j->batch) + cm__poly_at(&n->write_bytes, j->batch);
     return fmax(STORED_PRODUCTS * all_s, byte_s * bytes);
@@ -167,8 +159,8 @@ void cm__execution_kernels(const cm__job *j, cm__run *r)
     engines e = {0};
     double  updates_s = 0;
     bool    beside = cm__value_or(j->device->execution.engines, 1) > 1, stored = stores_scores(j);
-    bool    joined = cm__value_or(j->device->execution.joined, 0) > 0;
-    joining kernels = joined || j->g->written_out ? find_joined(j) : (joining){0};
+    bool    joined = cm__value_or(j->device->execution.joined, 0) > 0 && !cm__joins_as_xla(j->device);
+    joining kernels = joined ? find_joined(j) : (joining){0};
     int32_t updates = j->g->n_nodes;
     while (updates > 0 && j->g->nodes[updates - 1].phase == CM_UPDATE) updates--;
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
