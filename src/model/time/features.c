@@ -311,6 +311,8 @@ static void divide_by_scales(int op, float *f)
     }
 }
 
+float cm__in_steps(float x, int steps) { return nearbyintf(x * (float)steps) / (float)steps; }
+
 double cm__features(const cm__call *given, const cm__limits *limits, float *f)
 {
     cm__call        room;
@@ -318,6 +320,8 @@ double cm__features(const cm__call *given, const cm__limits *limits, float *f)
     double          roofline_s = unscaled(c, limits, f);
     add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
+    float *of_work = f + cm__work_features_at(c->op);
+    for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = cm__in_steps(of_work[i], CM__WORK_STEPS);
     return roofline_s;
 }
 
