@@ -193,7 +193,7 @@ static void take_table(const fit *f, const cm__rows *rows, const cm__scales *sto
     for (size_t r = 0; r < count; r++) {
         size_t number = (size_t)rows->number[r];
         float *raw = t->raw + number * width;
-        t->values[number] = rows->values[r];
+        t->values[number] = cm__row_value(rows, r);
         cm__row_features(rows, (int32_t)r, padded, raw, 1);
         for (int i = 0; i < f->n; i++) raw[i] *= stored->scales[i];
     }

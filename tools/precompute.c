@@ -10,7 +10,7 @@
 const cm__arranged cm__all_arranged[] = {{0}};
 const int32_t      cm__n_arranged = 0;
 const cm__limits   cm__arranged_limits[] = {{{{0}}}};
-const float        cm__arranged_values[] = {0};
+const int16_t      cm__arranged_values[] = {0};
 const uint16_t     cm__arranged_numbers[] = {0};
 const cm_device    cm__compiled_devices[1];
 const int32_t      cm__n_compiled_devices = 0;

@@ -2,12 +2,13 @@
 /*
  * precompute_rows.c - prepare the rows of the built-in kernel tables for the search of neighbours.
  *
- * The binary file has the values and the features of work of all tables as floats, then for each table the numbers
- * of its rows and its boxes in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
+ * The binary file has the values and the features of work of all tables, then for each table the numbers of its rows and
+ * its boxes, all in 16 bits, in the byte order of this machine. The assembly file includes both parts into the
  * program, and the C file says where the rows of each table are. src/model/time/arranged.c computes the other features.
  */
 #include "precompute.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "model/time/arranged.h"
@@ -20,9 +21,12 @@ typedef struct output {
     size_t    n_values, n_numbers;
 } output;
 
-static void put_values(output *o, const float *from, size_t count)
+static void put_values(output *o, const float *from, size_t count, int steps)
 {
-    if (fwrite(from, sizeof *from, count, o->values) != count) stop("cannot write");
+    for (size_t i = 0; i < count; i++) {
+        int16_t stored = (int16_t)lrintf(from[i] * (float)steps);
+        if (fabsf(from[i]) * (float)steps > INT16_MAX || fwrite(&stored, sizeof stored, 1, o->values) != 1) stop("cannot write a row's numbers");
+    }
     o->n_values += count;
 }
 
@@ -31,7 +35,7 @@ static void put_work(output *o, const cm__rows *r, int op)
     float features[CM__FEATURES];
     for (int32_t i = 0; i < r->count; i++) {
         cm__row_features(r, i, cm__n_features(op), features, 1);
-        put_values(o, features + cm__work_features_at(op), CM__WORK_FEATURES);
+        put_values(o, features + cm__work_features_at(op), CM__WORK_FEATURES, CM__WORK_STEPS);
     }
 }
 
@@ -47,7 +51,7 @@ static void put_rows(output *o, int32_t device, const cm__rows *r, int op)
 {
     size_t rows = (size_t)r->count;
     fprintf(o->text, "    {%d, %zu, %zu},\n", device, o->n_values, o->n_numbers);
-    put_values(o, r->values, rows);
+    put_values(o, r->values, rows, CM__VALUE_STEPS);
     put_work(o, r, op);
     put_numbers(o, r->number, rows);
     put_numbers(o, r->boxes, cm__boxes_bounds(rows, cm__n_features(op)));
@@ -94,7 +98,7 @@ static void put_part(FILE *file, const char *name, const char *binary, size_t fr
 static void put_assembly(const char *path, const char *binary, const output *o)
 {
     FILE  *file = open_file(path);
-    size_t values = o->n_values * sizeof(float), numbers = o->n_numbers * sizeof(uint16_t);
+    size_t values = o->n_values * sizeof(int16_t), numbers = o->n_numbers * sizeof(uint16_t);
     fprintf(file, "#ifdef __wasm__\n.section .rodata.arranged,\"\",@\n#else\n"
                   ".section .note.GNU-stack,\"\",%%progbits\n.section .rodata\n#endif\n");
     put_part(file, "cm__arranged_values", binary, 0, values);

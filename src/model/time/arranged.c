@@ -17,21 +17,21 @@ const cm__arranged *cm__arranged_find(const cm__kernel_table *t, const cm__limit
 cm__rows cm__arranged_rows(const cm__arranged *a, const cm__kernel_table *t, _Atomic(float *) *blocks, float **unused)
 {
     const uint16_t *number = cm__arranged_numbers + a->numbers;
-    return (cm__rows){.values = cm__arranged_values + a->values, .number = number,
-                      .boxes = number + t->n_rows, .count = t->n_rows, .pass = t->pass,
-                      .source = {t, &cm__arranged_limits[a->limits], blocks, unused}};
+    return (cm__rows){.number = number, .boxes = number + t->n_rows, .count = t->n_rows, .pass = t->pass,
+                      .source = {t, &cm__arranged_limits[a->limits], cm__arranged_values + a->values, blocks, unused}};
 }
 
 /* The last block is filled up with zeros, which no search returns. */
 static void fill(const cm__rows *r, int32_t block, float *to)
 {
-    cm__call     c = cm__call_of_table(r->source.table);
-    int32_t      first = block * CM__BLOCK, count = r->count - first < CM__BLOCK ? r->count - first : CM__BLOCK;
-    const float *work = r->values + r->count + CM__WORK_FEATURES * (size_t)first;
-    int          n = cm__n_features(c.op);
+    cm__call       c = cm__call_of_table(r->source.table);
+    int32_t        first = block * CM__BLOCK, count = r->count - first < CM__BLOCK ? r->count - first : CM__BLOCK;
+    int            n = cm__n_features(c.op);
+    const int16_t *prepared = r->source.prepared + r->count + CM__WORK_FEATURES * (size_t)first;
     if (count < CM__BLOCK) memset(to, 0, (size_t)(CM__BLOCK * n) * sizeof *to);
-    for (int i = 0; i < count; i++, work += CM__WORK_FEATURES) {
-        float features[CM__FEATURES];
+    for (int i = 0; i < count; i++, prepared += CM__WORK_FEATURES) {
+        float features[CM__FEATURES], work[CM__WORK_FEATURES];
+        for (int f = 0; f < CM__WORK_FEATURES; f++) work[f] = (float)prepared[f] / CM__WORK_STEPS;
         cm__set_row(&c, r->source.table, r->number[first + i]);
         cm__drop_shape(&c);
         cm__features_beside_work(&c, r->source.limits, work, features);

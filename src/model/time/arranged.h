@@ -23,7 +23,7 @@ typedef struct cm__arranged {
 extern const cm__arranged cm__all_arranged[];
 extern const int32_t      cm__n_arranged;
 extern const cm__limits   cm__arranged_limits[];
-extern const float        cm__arranged_values[];
+extern const int16_t      cm__arranged_values[];
 extern const uint16_t     cm__arranged_numbers[];
 
 /* How a table was prepared for these limits; NULL: it was not. */

@@ -24,6 +24,7 @@ struct cm__limits;
 typedef struct cm__row_source {
     const struct cm__kernel_table *table;
     const struct cm__limits       *limits;
+    const int16_t                 *prepared; /* log ratios in steps, then the features of work */
     _Atomic(float *)              *blocks; /* the features of each block, NULL if they are not computed yet */
     float                        **unused; /* memory for the next block of any table that shares it */
 } cm__row_source;
@@ -31,7 +32,7 @@ typedef struct cm__row_source {
 /* A table's rows as features and log ratios. */
 typedef struct cm__rows {
     const float    *features; /* of all blocks; NULL: they are computed from the source */
-    const float    *values;
+    const float    *values;   /* NULL: they are prepared */
     const uint16_t *boxes;  /* of the table: the least values, then the largest; then those of the blocks */
     const uint16_t *number; /* a row's index in the table */
     int32_t         count;
@@ -79,6 +80,12 @@ static inline const float *cm__block_at(const cm__rows *rows, int32_t block, int
     if (rows->features) return rows->features + (size_t)block * CM__BLOCK * (size_t)count;
     const float *features = atomic_load_explicit(&rows->source.blocks[block], memory_order_acquire);
     return features ? features : cm__block_fill(rows, block);
+}
+
+#define CM__VALUE_STEPS 2048 /* of prepared log ratios, in a unit */
+static inline float cm__row_value(const cm__rows *rows, int32_t row)
+{
+    return rows->values ? rows->values[row] : (float)rows->source.prepared[row] / CM__VALUE_STEPS;
 }
 
 /* The boxes of CM__BOXES blocks: the least value of feature f in block b is at [2 * f * CM__BOXES + b]. */

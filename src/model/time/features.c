@@ -211,7 +211,8 @@ static void sides_of_sum(const cm__call *c, double cores, float *out)
     out[1] = c->sizes[CM__REDUCE_INNER] == 1 ? cm__feature_facts.kinds_apart : 0;
 }
 
-/* Kernels of resizing run a thread for each place of the smaller or of the larger image, for all images. */
+/* Kernels of resizing run a thread for each place of the smaller or of the larger image, for all images. To the same size
+   they copy. */
 static void growth_of_image(const cm__call *c, double cores, float *out)
 {
     float before = (float)c->sizes[CM__RESIZE_H] * (float)c->sizes[CM__RESIZE_W],
@@ -220,6 +221,8 @@ static void growth_of_image(const cm__call *c, double cores, float *out)
     out[0] = about_log(fmaxf(1, after)) - about_log(fmaxf(1, before));
     out[1] = about_log(fmaxf(1, (float)c->sizes[CM__RESIZE_N] * (float)c->sizes[CM__RESIZE_C]));
     out[2] = about_log(fmaxf(1, after));
+    bool same = c->sizes[CM__RESIZE_H] == c->sizes[CM__RESIZE_OUT_H] && c->sizes[CM__RESIZE_W] == c->sizes[CM__RESIZE_OUT_W];
+    out[3] = same ? cm__feature_facts.kinds_apart : 0;
 }
 
 static int64_t largest_prime(int64_t n)
@@ -248,7 +251,7 @@ static const struct {
     [CM__CALL_ATTENTION] = {CM__ATTENTION_BLOCKS + 3, blocks_of_attention},
     [CM__CALL_BATCH_NORM] = {2, sides_of_norm},
     [CM__CALL_REDUCE] = {2, sides_of_sum},
-    [CM__CALL_RESIZE] = {3, growth_of_image},
+    [CM__CALL_RESIZE] = {4, growth_of_image},
     [CM__CALL_FFT] = {1, primes_of_transform},
     [CM__CALL_CONV] = {1, NULL}, /* by features_of_groups() */
 };
@@ -311,8 +314,6 @@ static void divide_by_scales(int op, float *f)
     }
 }
 
-float cm__in_steps(float x, int steps) { return nearbyintf(x * (float)steps) / (float)steps; }
-
 double cm__features(const cm__call *given, const cm__limits *limits, float *f)
 {
     cm__call        room;
@@ -321,7 +322,7 @@ double cm__features(const cm__call *given, const cm__limits *limits, float *f)
     add_kernels(c, c == &room, f);
     divide_by_scales(c->op, f);
     float *of_work = f + cm__work_features_at(c->op);
-    for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = cm__in_steps(of_work[i], CM__WORK_STEPS);
+    for (int i = 0; i < CM__WORK_FEATURES; i++) of_work[i] = nearbyintf(of_work[i] * CM__WORK_STEPS) / CM__WORK_STEPS + 0.0f; /* no -0 */
     return roofline_s;
 }
 

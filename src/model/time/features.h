@@ -71,11 +71,8 @@ double cm__features(const cm__call *call, const cm__limits *limits, float *featu
 #define CM__WORK_FEATURES 2 /* roofline time, intensity */
 int cm__work_features_at(int op);
 
-/* Stored numbers of rows have no more digits than matter, so that they compress. Steps in a unit: of features of work, of
-   log ratios. */
-#define CM__WORK_STEPS 256
-#define CM__VALUE_STEPS 2048
-float cm__in_steps(float x, int steps); /* x, rounded to a step */
+/* Features of work are rounded: prepared rows store them in 16 bits. */
+#define CM__WORK_STEPS 256 /* in a unit */
 
 /* The scaled features of a call. work: the scaled features of its work. */
 void cm__features_beside_work(const cm__call *call, const cm__limits *limits, const float work[CM__WORK_FEATURES],

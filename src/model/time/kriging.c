@@ -209,7 +209,7 @@ static cm__kriged krige(const cm__neighbours *n, const cm__rows *tables, int32_t
         k[i][i] = (float)(1 + s->alike + s->noise);
         k[i][ONES] = 1;
         k[i][NEAR] = near[i] + (float)s->alike * (float)(n->of[i].table == home); /* no branch: it is hard to predict */
-        k[i][VALUES] = tables[n->of[i].table].values[n->of[i].row];
+        k[i][VALUES] = cm__row_value(&tables[n->of[i].table], n->of[i].row);
         k[i][VALUES + 1] = 0;
     }
     reduce(k, n->count);

@@ -97,7 +97,7 @@ static void describe(const cm__kernel_table *t, const cm__limits *limits, size_t
         cm__set_row(&c, t, i);
         cm__drop_shape(&c);
         double roofline = cm__features(&c, limits, features);
-        values[i] = cm__in_steps((float)log((double)cm__row_time(t, i) / roofline) - cm__trend(t, &c, limits), CM__VALUE_STEPS);
+        values[i] = (float)log((double)cm__row_time(t, i) / roofline) - cm__trend(t, &c, limits);
     }
 }
 
