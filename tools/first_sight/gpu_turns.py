@@ -13,6 +13,7 @@ import tempfile
 import time
 
 TUNING = 4       # processes that may let cuDNN choose kernels at once: more disturb each other's choice
+HUNG_S = 150     # of a core, for one network: cuDNN has kernels that run for minutes, and the process waits busily
 DRAINED_S = 0.03  # until the GPU has run what stopped processes had launched
 
 
@@ -66,12 +67,21 @@ def run(rows, workers, work):
         while True:
             with position.get_lock():
                 at, position.value = position.value, position.value + 1
+            signal.setitimer(signal.ITIMER_PROF, HUNG_S)  # nothing handles its signal, which ends the process
             if at >= len(rows) or work(rows[at], turns) is False:
                 turns.pids[place] = 0
                 os._exit(0)  # libraries would take minutes to clean up
 
-    processes = [context.Process(target=worker, args=(place,)) for place in range(workers)]
-    for process in processes:
+    def started(place):
+        process = context.Process(target=worker, args=(place,))
         process.start()
-    for process in processes:
-        process.join()
+        return process
+
+    processes = {place: started(place) for place in range(workers)}
+    while processes:
+        time.sleep(0.2)
+        for place in [place for place, process in processes.items() if process.exitcode is not None]:
+            ended = processes.pop(place)
+            if ended.exitcode == -signal.SIGPROF:  # perhaps while the others stood still
+                turns.tell_others(signal.SIGCONT)
+                processes[place] = started(place)
