@@ -284,7 +284,7 @@ static double updating(const cm__stages *st, const cm_plan *p)
 cm__iteration cm__iterate(const cm__stages *st, const cm__waits *w, const cm_plan *p, bool late)
 {
     double        pieces = p->interleave, count = p->accumulate, waited = 1 + w->slower;
-    cm__iteration it = {.compute_s = count * (st->longest_s - st->longest_comm_s) * waited,
+    cm__iteration it = {.compute_s = count * (st->longest_s * waited - st->longest_comm_s),
                         .bubble_s = (st->sum_s - st->longest_s) / pieces * waited,
                         .tensor_s = count * st->longest_comm_s,
                         .pipeline_s = w->exchange_s * exchanges(w, p),
