@@ -130,6 +130,10 @@ class Values:
         if contents.numel() <= ELEMENTS_MAX:
             self.add(t, Value(contents, Memory(given=True)))
 
+    def hold(self, t: torch.Tensor, contents: torch.Tensor) -> None:
+        """The contents of a buffer when the step begins."""
+        self.add(t, Value(contents, Memory()))
+
     def largest(self, t: torch.Tensor) -> Optional[int]:
         """The largest of integers; None: they are unknown."""
         value = self.find(t)

@@ -230,6 +230,8 @@ class Swapped:
             made = self.world.empty(t, tuple(t.shape), converted(t, self.dtype))
             with self.world.inside():
                 self.fakes[key] = torch.nn.Parameter(made, requires_grad=t.requires_grad) if parameter else made
+            if not parameter and t.numel() == 1 and not t.is_meta:  # such as a flag that a quantizer is initialised
+                self.world.values.hold(made, t.detach().cpu().to(made.dtype, copy=True))
         self.saved.append((table, name, t))
         table[name] = self.fakes[key]
 

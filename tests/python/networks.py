@@ -210,6 +210,21 @@ def resnet50():
 # ---- networks that branch ----------------------------------------------------------------------------------------
 
 
+class Initialised(nn.Module):
+    """Branches by buffers of one number, as quantizers do that are initialised in their first step, and counts its steps."""
+
+    def __init__(self, ready):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.register_buffer("ready", torch.Tensor([ready]))
+        self.register_buffer("steps", torch.tensor(3))
+
+    def forward(self, x):
+        self.steps += 1
+        x = self.layer(x) if self.ready else torch.tanh(self.layer(x))
+        return torch.relu(x) if self.steps.item() > 3 else x
+
+
 class LayerDrop(nn.Module):
     """Skips layers at random, as BART, OPT, Whisper and wav2vec2 do."""
 

@@ -78,6 +78,16 @@ class OmittedMasks(unittest.TestCase):
         self.assertEqual(captured(torch.relu).content["omitted_masks"], [])
 
 
+class Buffers(unittest.TestCase):
+    def test_branches_by_buffers_of_one_number(self):
+        for ready, expected in ((True, ["aten::addmm", "aten::relu"]),
+                                (False, ["aten::addmm", "aten::tanh", "aten::relu"])):
+            model = networks.Initialised(ready)
+            made = captured(model.train()).operators("forward")
+            self.assertEqual([op for op in made if op in ("aten::addmm", "aten::relu", "aten::tanh")], expected)
+            self.assertEqual((int(model.steps), bool(model.ready)), (3, ready))
+
+
 class RandomBranches(unittest.TestCase):
     def products(self, probability):
         trace = captured(nn.Sequential(nn.Linear(8, 8, bias=False), networks.LayerDrop(5, probability)).train())
