@@ -249,6 +249,14 @@ void cm__strides_place(cm__strides *s, int32_t node)
     }
 }
 
+/* JAX's images have their channels last already and are permuted for each convolution, so rows are in order. */
+static bool permuted(const cm_graph *g, int32_t tensor)
+{
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == CM_OP_TRANSPOSE && g->nodes[i].inputs[0] == tensor) return true;
+    return false;
+}
+
 cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last)
 {
     cm__strides *s = cm__alloc(ctx, sizeof *s);
@@ -259,7 +267,8 @@ cm__strides *cm__strides_new(cm__ctx *ctx, const cm_graph *g, bool channels_last
         const cm_tensor *leaf = cm__t(g, t);
         bool             given = leaf->role == CM_ROLE_INPUT || leaf->role == CM_ROLE_PARAMETER ||
                      leaf->role == CM_ROLE_BUFFER; /* Module.to() converts frozen weights and buffers as well */
-        if (leaf->producer < 0 && given && leaf->rank == 4) s->of[t] = cm__strides_image(s, leaf);
+        if (leaf->producer < 0 && given && leaf->rank == 4 && !(leaf->role == CM_ROLE_INPUT && permuted(g, t)))
+            s->of[t] = cm__strides_image(s, leaf);
     }
     return s;
 }
