@@ -102,7 +102,7 @@ def again(function, given):
     """The operands of a call with a number that its result changes, and the result."""
     results = as_list(function(*given))
     nothing = results[0].reshape(-1)[:1] * 0  # unknown to XLA: it may be NaN
-    changed = [torch.slice_scatter(x.reshape(-1), nothing.to(x.dtype), 0, 0, 1).reshape(x.shape) for x in given]
+    changed = [torch.slice_scatter(x.reshape(-1), nothing.to(x.dtype), 0, 0, 1, 1).reshape(x.shape) for x in given]
     return changed, results
 
 
