@@ -214,7 +214,7 @@ def _power(t: Lowering, e: Equation) -> int:
 def _reduce(name: str) -> Rule:
     def rule(t: Lowering, e: Equation) -> int:
         x = t.at(e.inputs[0])
-        return t.emit(name, [x], *_out(e), dim=list(e.params["axes"]), keepdim=0) if e.params["axes"] else x
+        return t.emit(name, [x], *_out(e), dim=[int(axis) for axis in e.params["axes"]], keepdim=0) if e.params["axes"] else x
     return rule
 
 

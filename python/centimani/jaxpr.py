@@ -271,18 +271,20 @@ class Walk:
     def _scan(self, eqn: Any, inputs: List[Value], place: Place) -> List[Value]:
         p = eqn.params
         length, body, consts = p["length"], *_closed(p["jaxpr"])
-        fixed, carry = inputs[:p["num_consts"]], inputs[p["num_consts"]:p["num_consts"] + p["num_carry"]]
-        stacked = inputs[p["num_consts"] + p["num_carry"]:]
+        # JAX 0.11 replaced the two counts by a tree of the inputs.
+        counts = [len(list(part)) for part in p["ft_in"].unpack()[:2]] if "ft_in" in p else [p["num_consts"], p["num_carry"]]
+        first, second = counts[0], sum(counts)
+        fixed, carry, stacked = inputs[:first], inputs[first:second], inputs[second:]
         results: List[List[Value]] = []
         for i in reversed(range(length)) if p["reverse"] else range(length):
             now = [self.part(v, i, length, eqn, place) for v in stacked]
             made = self.run(body, self.constants(consts), [*fixed, *carry, *now], place)
-            carry = made[:p["num_carry"]]
-            results.append(made[p["num_carry"]:])
+            carry = made[:counts[1]]
+            results.append(made[counts[1]:])
         if p["reverse"]:
             results.reverse()
         whole = []
-        for at, v in enumerate(eqn.outvars[p["num_carry"]:]):
+        for at, v in enumerate(eqn.outvars[counts[1]:]):
             parts = [made[at] for made in results]
             joined = self.add("stack", {}, parts, [(v.aval.shape, v.aval.dtype)], self._phase(parts, place),
                               place, eqn).outputs[0]
