@@ -65,7 +65,8 @@ class Run:
 
     def __init__(self, step: Callable[..., Any], arguments: Arguments, batch: int):
         args = arguments.at(batch)
-        self.traced = traced = (step if hasattr(step, "trace") else jax.jit(step)).trace(*args)
+        self.jitted = hasattr(step, "trace")
+        self.traced = traced = (step if self.jitted else jax.jit(step)).trace(*args)
         body, consts = _closed(traced.jaxpr)
         paths = [(path, x) for path, x in tree_flatten_with_path(args)[0]]
         if len(paths) != len(body.invars):  # static arguments are no leaves
@@ -226,6 +227,27 @@ def _passes(run: Run) -> int:
     return max(flop, key=lambda k: flop[k]) if flop else 1
 
 
+def _stored(run: Run) -> Tuple[int, int]:
+    """Bytes that loops of forward store for backward, and how many iterations they have together."""
+    stacks = [e for e in run.walk.equations if e.name == "stack" and e.phase == FORWARD]
+    inner = {id(v) for e in stacks for v in e.inputs}  # of a loop within a loop
+    outer = [e.outputs[0] for e in stacks if id(e.outputs[0]) not in inner]
+    lengths = {id(e.eqn): len(e.inputs) for e in stacks}
+    return sum(math.prod(v.shape) * v.dtype.itemsize for v in outer), sum(lengths.values())
+
+
+def _keeps_arguments(run: Run, t: Lowering) -> bool:
+    """The step is compiled as it was given, and most of its parameters and states are not donated."""
+    given = [x for x in jax.tree_util.tree_leaves(run.traced.args_info, is_leaf=lambda x: hasattr(x, "donated"))]
+    if not run.jitted or len(given) != len(run.leaves):
+        return False
+    kept = {True: 0, False: 0}
+    for leaf, info in zip(run.leaves, given):
+        if t.roles(leaf) in ("parameter", "state"):
+            kept[bool(info.donated)] += math.prod(leaf.shape)
+    return kept[False] > kept[True]
+
+
 def _record_plan(trace: Trace, run: Run, t: Lowering) -> None:
     shardings = Shardings(run.arrays, run.traced)
     if shardings.size(list(shardings.mesh)) > 1:
@@ -276,6 +298,12 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
                     {"jax": jax.__version__})
     trace.content["batch"] = arguments.batch // each
     trace.content["product_flop"] = Solver(points).number([_flop(run) for run in runs])
+    stored = [_stored(run) for run in runs]
+    if stored[0][0]:
+        terms = Solver(points).terms([n for n, _ in stored]) or [0, stored[0][0]]
+        trace.content["loops"] = {"iterations": stored[0][1], "stored_bytes": terms[:2]}
+    if _keeps_arguments(runs[0], steps[0]):
+        trace.content["keeps_arguments"] = True
     if low is None:
         trace.content["precision"] = trace.content["types"] = types
         if _passes(runs[0]) > 1:

@@ -206,6 +206,13 @@ typedef struct cm__compiled_step {
     double      cycles;         /* sum of the compiler's estimates for its fusions; 0: not known */
 } cm__compiled_step;
 
+/* How a JAX program is written: what PyTorch decides for its programs. */
+typedef struct cm__jax {
+    bool    keeps_arguments; /* the step does not donate them: old and new parameters and states exist side by side */
+    int32_t iterations;      /* of the loops of forward; 0: there are none */
+    cm_poly stored;          /* bytes that these loops store for backward */
+} cm__jax;
+
 struct cm_graph {
     cm__ctx    *ctx;
     const char *name, *source, *description, *citation;
@@ -230,6 +237,7 @@ struct cm_graph {
     bool        channels_last; /* convolutions were recorded in channels-last memory format */
     bool        omits_causal, omits_open; /* attention masks that the model makes only if a compiler traces it */
     int32_t     product_passes; /* in bf16 of a TPU, for each product of fp32 numbers; 0 or 1: the compiler's default */
+    cm__jax     jax;
     const cm__compiled_step *compiled; /* NULL: not known, or not for this very step */
     const cm__recorded *recorded; /* kernels that torch.compile generates for this very step; NULL: not known */
     bool    tuned, joined_adapters; /* some parameters are frozen; FSDP shards adapters with their layer */

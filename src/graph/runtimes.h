@@ -32,6 +32,11 @@ static inline bool cm__is_eager(cm_runtime r)
 }
 /* PyTorch's compiler generates kernels. */
 static inline bool cm__compiles(cm_runtime r) { return cm__runtime_of(r)->compiler == CM__COMPILER_INDUCTOR; }
+/* XLA on a GPU: compiled as a whole, with a plan of its memory. */
+static inline bool cm__is_xla(cm_runtime r)
+{
+    return cm__compiles(r) && cm__runtime_of(r)->memory == CM__MEMORY_PLANNED;
+}
 /* The host launches a compiled step as a whole: a mode with CUDA graphs, or a compiler that always replays them. */
 static inline bool cm__replays(cm_runtime asked)
 {

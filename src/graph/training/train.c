@@ -54,6 +54,7 @@ static void choose_options(cm_graph *step, const cm_graph *forward, const cm_tra
     step->omits_open = forward->omits_open;
     step->recorded = recorded_for(step, forward, o);
     step->product_passes = forward->product_passes;
+    if (!o->inference) step->jax = forward->jax;
     step->compiled = compiled_for(step, forward, o);
     step->tuned = forward->tuned;
     step->joined_adapters = forward->joined_adapters;

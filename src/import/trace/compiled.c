@@ -89,6 +89,7 @@ void cm__trace_compiled(cm__trace *t)
 /* ---- the compiler of a chip -------------------------------------------------------------------------------------- */
 
 #define DEVICES_MAX (1 << 20)
+#define ITERATIONS_MAX (1 << 20)
 #define SAMPLES_MAX ((int64_t)1 << 32)
 
 /* A whole number of at least `least`; -1: it is none, or too large. */
@@ -133,4 +134,18 @@ void cm__trace_xla(cm__trace *t)
                              .fits = json_is_true(json_object_get(x, "fits")), .peak_bytes = bytes_at(t, x, "peak_bytes"),
                              .capacity_bytes = bytes_at(t, x, "capacity_bytes"), .cycles = bytes_at(t, x, "cycles")};
     if (c->peak_bytes > 0) t->g->compiled = c;
+}
+
+void cm__trace_jax(cm__trace *t)
+{
+    const json_t *loops = json_object_get(t->root, "loops");
+    cm__jax      *jax = &t->g->jax;
+    int64_t       iterations = count_at(loops, "iterations", 1, ITERATIONS_MAX);
+    cm_poly       stored = terms_of(t, loops, "stored_bytes");
+    jax->keeps_arguments = json_is_true(json_object_get(t->root, "keeps_arguments"));
+    if (!loops) return;
+    if (iterations < 0 || cm__poly_at(&stored, 1) <= 0)
+        cm__fail(t->ctx, CM_ERR_FORMAT, "'loops' has no iterations, or they store nothing");
+    jax->iterations = (int32_t)iterations;
+    jax->stored = stored;
 }

@@ -54,6 +54,15 @@ void cm__aten_binary(cm__trace *t, const cm__trace_op *o, int op)
     cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, op, cm__trace_name(t, o), inputs, 2, NULL, 0)));
 }
 
+/* PyTorch's has two tensors. In a JAX step the larger of a tensor and 0 is a ReLU, whose backward reads the result. */
+void cm__aten_maximum(cm__trace *t, const cm__trace_op *o, int op)
+{
+    int32_t first = cm__trace_in(t, o, 0), second = cm__trace_in(t, o, 1), x = first >= 0 ? first : second;
+    double  number = first < 0 ? cm__trace_real(o, "self", 0) : second < 0 ? cm__trace_real(o, "other", 0) : 1;
+    if (number != 0 || x < 0) cm__aten_binary(t, o, op);
+    else cm__trace_made(t, o, 0, as_recorded(t, o, cm__emit(t->g, CM_OP_RELU, cm__trace_name(t, o), &x, 1, NULL, 0)));
+}
+
 void cm__aten_where(cm__trace *t, const cm__trace_op *o, int op)
 {
     int32_t inputs[] = {cm__trace_need(t, o, 0), operand(t, o, 1, "self"), operand(t, o, 2, "other")};

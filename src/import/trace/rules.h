@@ -6,7 +6,7 @@
 #include "import/trace/trace.h"
 
 #define CM__ATEN_RULES(X)                                                                                              \
-    X(unary) X(clamp) X(binary) X(where) X(masked_fill) X(dropout) X(reduce) X(argument) X(extreme) X(cumulative) X(top_k)      \
+    X(unary) X(clamp) X(binary) X(where) X(maximum) X(masked_fill) X(dropout) X(reduce) X(argument) X(extreme) X(cumulative) X(top_k)      \
     X(cast) X(contiguous) X(to_copy) X(copy_into) X(cat) X(stack) X(pad) X(repeat) X(embedding) X(gather)              \
     X(index_select) X(scatter) X(upsample) X(pixel_shuffle) X(fill) X(empty) X(random) X(recorded) X(reshape)          \
     X(expand) X(permute) X(transpose) X(select) X(slice) X(split) X(unbind) X(alias) X(addmm) X(baddbmm) X(product)    \

@@ -433,6 +433,7 @@ static cm_graph *import(cm__ctx *ctx, const char *name, const json_t *root, cons
     read_omitted_masks(&t);
     cm__trace_compiled(&t);
     cm__trace_xla(&t);
+    cm__trace_jax(&t);
     cm__trace_backward_flop(&t);
     warn(&t, o, lost);
     return t.g;

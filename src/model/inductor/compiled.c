@@ -220,6 +220,22 @@ static void make(cm__fusing *f, int32_t kernel)
     else if (cm__timed_by_rule(f, kernel)) emit_alone(f, kernel);
 }
 
+/* Loops of a JAX step write zeros where they will store tensors of all iterations, copy each iteration's part there, and
+   backward copies it out again (loop_dynamic_update_slice_fusion and memcpy in a profile). */
+static void copy_iterations(cm__dispatch *d)
+{
+    const cm__jax *jax = &d->g->jax;
+    int32_t        last = 0;
+    while (last + 1 < d->g->n_nodes && d->g->nodes[last + 1].phase == CM_FORWARD) last++;
+    if (!jax->iterations || last + 1 >= d->g->n_nodes) return;
+    cm_poly part = cm__poly_scale(jax->stored, 2.0 / jax->iterations);
+    cm__call_moved(d, last, CM__V_FUSED, jax->stored);
+    for (int32_t i = 0; i < jax->iterations; i++) {
+        cm__call_moved(d, last, CM__V_FUSED, part);
+        cm__call_moved(d, last + 1, CM__V_FUSED, part);
+    }
+}
+
 void cm__dispatch_fused(cm__dispatch *d)
 {
     const cm_graph *g = d->g;
@@ -231,4 +247,5 @@ void cm__dispatch_fused(cm__dispatch *d)
         if (d->from_rows) store_gradients(d, i);
     }
     if (d->recorded) cm__dispatch_recorded(d);
+    if (cm__is_xla(d->runtime)) copy_iterations(d);
 }

@@ -158,6 +158,9 @@ void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
 /* saved.c: what a loop over layers stores until backward's loop ends at node `end`. */
 void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end);
 
+/* jax.c: what a JAX program stores beside what PyTorch would. */
+void cm__jax_pieces(cm_footprint *f, cm__ctx *scratch);
+
 /* retained.c: lengthens the lives of layer inputs that FSDP1 keeps, and adds their gradients. There must be room for
    cm__retained_most() more pieces. last: the last node of backward. */
 void    cm__retain_inputs(cm_footprint *f, cm__ctx *scratch, int32_t last);

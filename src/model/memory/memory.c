@@ -113,7 +113,7 @@ static bool is_stored(const cm_graph *g, int32_t t)
 static void gather_pieces(cm_footprint *f, int32_t *piece_of)
 {
     const cm_graph *g = f->step;
-    f->pieces = cm__alloc_unset(f->ctx, 3 * (size_t)g->n_tensors + (size_t)g->n_nodes + CM__BUFFERS_MAX,
+    f->pieces = cm__alloc_unset(f->ctx, 4 * (size_t)g->n_tensors + 2 * (size_t)g->n_nodes + CM__BUFFERS_MAX,
                                 sizeof *f->pieces);
     for (int32_t t = 0; t < g->n_tensors; t++) {
         const cm_tensor *x = cm__t(g, t);
@@ -306,7 +306,11 @@ static double reserve_of(const cm_device *device, cm_runtime runtime, const char
     return n.known ? n.value : 0;
 }
 
-double cm__library_bytes(const cm_device *device, cm_runtime runtime) { return reserve_of(device, runtime, "library"); }
+/* XLA plans the libraries' workspaces among the other tensors. */
+double cm__library_bytes(const cm_device *device, cm_runtime runtime)
+{
+    return cm__is_xla(runtime) ? 0 : reserve_of(device, runtime, "library");
+}
 
 double cm__context_bytes(const cm_device *device, cm_runtime runtime, const cm_graph *step)
 {
@@ -341,6 +345,7 @@ static void find_whole(cm_footprint *f)
     cm__recomputed_pieces(f, piece_of);
     if (!cm__is_loop(f, scratch)) add_scores(f);
     cm__graph_pieces(f, scratch);
+    cm__jax_pieces(f, scratch);
     cm__scratch_free(scratch);
     if (f->options.plan.devices < 2) return;
     f->n_whole = f->n_pieces;

@@ -54,6 +54,18 @@ static void a_step_has_them_in_its_precision_only(void **state)
     cm_graph_free(g);
 }
 
+#define LOOPS(text) TRACE("\"loss\":-1,\"outputs\":[1]," text, T("[[1,0],8]", "fp32", "input") "," X("[[1,0],8]"), OP("aten::relu", "[0]", "[1]"))
+
+static void loops_store_bytes_and_arguments_may_be_kept(void **state)
+{
+    (void)state;
+    cm_graph *g = accepted(LOOPS("\"keeps_arguments\":true,\"loops\":{\"iterations\":12,\"stored_bytes\":[64,8]}"), 0);
+    cm_graph *step = trained(g, (cm_train_options){.precision = CM_PRECISION_FP32});
+    assert_true(step->jax.keeps_arguments && step->jax.iterations == 12 && cm__poly_at(&step->jax.stored, 2) == 136);
+    cm_graph_free(step);
+    cm_graph_free(g);
+}
+
 /* Captures of older releases have no sizes; some have no kernels at all. */
 static void kernels_without_sizes_are_not_used(void **state)
 {
@@ -127,6 +139,8 @@ static void answers_out_of_range_are_refused(void **state)
         {ANSWERED(PLAN, "{\"batch\":1,\"devices\":1}"), "the compiler's answer has no device, number of devices or batch"},
         {ANSWERED(PLAN, XLA("1", "-1")), "'peak_bytes' of the compiler is out of range"},
         {ANSWERED(PLAN, XLA("1", "1e300")), "'peak_bytes' of the compiler is out of range"},
+        {LOOPS("\"loops\":{\"iterations\":0,\"stored_bytes\":[64,8]}"), "'loops' has no iterations, or they store nothing"},
+        {LOOPS("\"loops\":{\"iterations\":2,\"stored_bytes\":[64]}"), "'stored_bytes' is not a pair of numbers"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         cm_graph *g = NULL;
@@ -148,7 +162,7 @@ static void answers_out_of_range_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_read_with_their_pass), cmocka_unit_test(a_step_has_them_in_its_precision_only),
+        cmocka_unit_test(kernels_are_read_with_their_pass), cmocka_unit_test(loops_store_bytes_and_arguments_may_be_kept), cmocka_unit_test(a_step_has_them_in_its_precision_only),
         cmocka_unit_test(kernels_without_sizes_are_not_used), cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(answers_of_a_chips_compiler_are_read), cmocka_unit_test(answers_out_of_range_are_refused),
     };
