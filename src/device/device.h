@@ -51,10 +51,12 @@ typedef struct cm__execution {
     cm_number compiler_mapped;         /* 1: the compiler alone lays out the graph */
     cm_number compiler_share;          /* rate of products then, over that with a mapping made by hand */
     cm_number lanes;                   /* input channels that the matrix units process together */
+    cm_number time_step_s;             /* of recurrent layers, beside its arithmetic */
     cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */
     cm_number copies;                  /* of such a model on one chip, at most */
     bool      operator_known;          /* rates of single operators, for benchmarks */
     cm_number operator_gemm;           /* fraction of the matrix peak */
+    cm_number operator_conv;           /* the same of convolutions; unknown: they gain as much as products */
     cm_number operator_memory;         /* fraction of the on-chip bandwidth */
     cm_number operator_s;              /* least time of an operator */
     cm_number error, conv_error;       /* standard deviation of log(step time); the same for convolutions */

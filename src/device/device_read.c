@@ -281,6 +281,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     const json_t *alone = json_object_get(x, "operator");
     e->operator_known = alone;
     e->operator_gemm = cm__number_at(alone, "gemm", sources);
+    e->operator_conv = cm__number_at(alone, "conv", sources);
     e->operator_memory = cm__number_at(alone, "memory", sources);
     e->operator_s = cm__number_at(alone, "latency", sources);
     e->step_s = cm__number_at(x, "step_overhead", sources);
@@ -288,6 +289,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->section_s = cm__number_at(x, "section_overhead", sources);
     e->layer_s = cm__number_at(x, "layer_latency", sources);
     e->score_s = cm__number_at(x, "score_latency", sources);
+    e->time_step_s = cm__number_at(x, "time_step", sources);
     e->superstep = cm__number_at(x, "superstep", sources);
     e->steps_per_call = cm__number_at(x, "steps_per_call", sources);
     e->fill = cm__number_at(x, "fill", sources);

@@ -82,10 +82,13 @@ static double spill_s(const cm__job *j, const cm__run *r, double micros, double 
 /* Supersteps of an operator. A normalisation exchanges partial sums and the statistics before it can scale, a reduction
    exchanges its partial results. A stable normalisation sums twice, and subtracts the mean in between
    (graphcore/poplibs, normStatisticsImpl()). An elementwise operator by itself needs no exchange, and TensorFlow's
-   compiler joins it with others; PopART runs each as a program of its own. */
-static double supersteps(const cm__job *j, const cm_node *n)
+   compiler joins it with others; PopART runs each as a program of its own. Each step of a recurrent layer is a product
+   and its gates; backward has two of each, for the state and for the weights. */
+static double supersteps(const cm__job *j, const cm_node *n, double size)
 {
     static const double more[CM_CLASSES] = {[CM_CLASS_NORM] = 2, [CM_CLASS_REDUCTION] = 1};
+    double              steps = cm__job_time_steps(j, n, size);
+    if (steps > 0) return steps * (n->phase == CM_BACKWARD ? 4 : 2);
     if ((j->single_operator || j->g->asked.ipu.tensorflow) && cm__class(n) == CM_CLASS_ELEMENTWISE) return 0;
     bool stable = j->g->asked.ipu.stable_norms && cm__class(n) == CM_CLASS_NORM && n->phase == CM_FORWARD;
     return 1 + more[cm__class(n)] + (stable ? 3 : 0);
@@ -97,7 +100,7 @@ static double runs_of(const cm__run *r, const cm_node *n) { return r->recomputes
 static double node_s(const cm__job *j, const cm__run *r, int32_t i, double size)
 {
     const cm_node *n = &j->g->nodes[i];
-    double         exchange_s = cm__job_measured(j, i, size).time_s >= 0 ? 0 : supersteps(j, n) * j->superstep_s;
+    double         exchange_s = cm__job_measured(j, i, size).time_s >= 0 ? 0 : supersteps(j, n, size) * j->superstep_s;
     return runs_of(r, n) * (cm__job_node_s(j, i, size) + exchange_s);
 }
 
@@ -191,7 +194,7 @@ void cm__execution_bsp(const cm__job *j, cm__run *r)
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
         bool updates = n->phase == CM_UPDATE;
-        r->pieces += fmax(j->single_operator, supersteps(j, n)) * (updates ? 1 : runs_of(r, n) * micros);
+        r->pieces += fmax(j->single_operator, supersteps(j, n, size)) * (updates ? 1 : runs_of(r, n) * micros);
         r->node_s[i] *= updates ? later / r->devices : slower * turns;
     }
     r->device_s = step_s(j, r, &p, micros);

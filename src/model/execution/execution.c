@@ -157,6 +157,14 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 
+double cm__job_time_steps(const cm__job *j, const cm_node *n, double batch)
+{
+    if (n->view || cm__class(n) != CM_CLASS_RNN) return 0;
+    const cm_node *of = n->phase == CM_FORWARD || n->source < 0 ? n : &j->g->nodes[n->source];
+    const cm_dim   steps = cm__in(j->g, of, 0)->dims[cm__attr_int(of, CM_ATTR_LAYOUT, 0) == 1];
+    return (double)steps.per_batch * batch + (double)steps.fixed;
+}
+
 bool cm__job_is_traffic(const cm_node *n) { return effort_of[cm__class(n)] == CM__EFFORT_MEMORY; }
 
 /* Scores of an attention node or its gradient: one for each query, key and head. */

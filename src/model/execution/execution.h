@@ -113,6 +113,8 @@ cm__timed cm__job_measured(const cm__job *job, int32_t node, double batch);
 double    cm__job_joined_bytes(const cm__job *job, int32_t node, double batch);
 /* Time of one node at a batch size: measured, or the longer of arithmetic and traffic; 0 for views. */
 double cm__job_node_s(const cm__job *job, int32_t node, double batch);
+/* Steps of a recurrent layer, or of its gradient, that wait for each other; 0: another operator. */
+double cm__job_time_steps(const cm__job *job, const cm_node *node, double batch);
 /* True: the node has traffic alone, no products. */
 bool   cm__job_is_traffic(const cm_node *node);
 /* Attention scores of a node or of the one whose gradient it is. */

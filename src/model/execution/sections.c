@@ -11,6 +11,7 @@
  * With several sections, section_traffic.c counts what leaves the chip; `memory` is the share of the bandwidth reached.
  */
 #include <math.h>
+#include "device/number.h"
 #include "model/execution/execution.h"
 
 /* Results of elementwise operators go directly to the next operator. */
@@ -83,6 +84,12 @@ static double saved_bytes(const cm__job *j)
 
 /* ---- time ------------------------------------------------------------------------------------------------------- */
 
+static double node_s(const cm__job *j, int32_t node)
+{
+    double steps = cm__job_time_steps(j, &j->g->nodes[node], j->batch);
+    return cm__job_node_s(j, node, j->batch) + steps * cm__value_or(j->device->execution.time_step_s, 0);
+}
+
 static double section_s(const cm__job *j, double compute_s, double far_bytes)
 {
     double filled_s = (j->batch + j->fill - 1) * compute_s / j->batch;
@@ -96,7 +103,7 @@ static void run_one(const cm__job *j, cm__run *r)
     for (int32_t i = 0; i < j->g->n_nodes; i++) {
         const cm_node *n = &j->g->nodes[i];
         if (n->view) continue;
-        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        r->node_s[i] = node_s(j, i);
         compute_s += r->node_s[i];
         if (n->phase == CM_UPDATE && !inside) far_bytes += cm__job_operand_bytes(j, n);
     }
@@ -121,7 +128,7 @@ static int32_t sum_nodes(const cm__job *j, cm__run *r, const cm__section_traffic
         if (n->view || cm__is_parameter_cast(j->g, n)) continue;
         double stored = j->prepared.section_bytes[i];
         bool   joins = stored == 0 && count && before[count - 1].phase == n->phase;
-        r->node_s[i] = cm__job_node_s(j, i, j->batch);
+        r->node_s[i] = node_s(j, i);
         sums all = {.compute_s = before[count].compute_s + r->node_s[i],
                     .far_bytes = before[count].far_bytes + p->node[i],
                     .stored_bytes = before[count].stored_bytes + stored};

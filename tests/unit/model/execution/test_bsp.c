@@ -22,6 +22,17 @@ static void norms_are_three_supersteps(void **state)
     assert_true(norm.info.launches == 3 && relu.info.launches == 1);
 }
 
+/* Each of 50 time steps is a product and its gates; backward has two of each. */
+static void time_steps_are_supersteps(void **state)
+{
+    (void)state;
+    const char *lstm = "rnn:steps=50,batch=4,input=16,hidden=16,cell=lstm";
+    answer      once = ask_trained(BSP("1e12", "1", LINKS), lstm, (cm_train_options){0}, (cm_predict_options){.batch = 1});
+    answer      all = ask_trained(BSP("1e12", "1001", LINKS), lstm, (cm_train_options){0}, (cm_predict_options){.batch = 1});
+    assert_near(all.info.phase_s[CM_FORWARD] - once.info.phase_s[CM_FORWARD], 50 * 2e-6, 1e-2);
+    assert_near(all.info.phase_s[CM_BACKWARD] - once.info.phase_s[CM_BACKWARD], 50 * 4e-6, 1e-2);
+}
+
 /* A stable normalisation sums twice and subtracts the mean in between: a reduction and an elementwise operator more.
    Backward is the same. */
 static void stable_norms_are_six_supersteps(void **state)
@@ -202,6 +213,7 @@ int main(void)
         cmocka_unit_test(smaller_micro_batches_keep_optimizer_states_on_the_chip),
         cmocka_unit_test(supersteps_add_their_cycles),
         cmocka_unit_test(norms_are_three_supersteps),
+        cmocka_unit_test(time_steps_are_supersteps),
         cmocka_unit_test(stable_norms_are_six_supersteps),
         cmocka_unit_test(elementwise_operators_of_tensorflow_are_joined),
         cmocka_unit_test(micro_batches_are_what_fits),

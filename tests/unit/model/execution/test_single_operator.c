@@ -30,6 +30,27 @@ static void operators_alone_have_the_rates_of_benchmarks(void **state)
     }
 }
 
+/* 0.3 of the peak by a benchmark of its own, where products would make it 0.4. */
+static void convolutions_may_have_their_own_benchmark(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("bsp-pipeline", "1e6", "1e3", HALF ", \"operator\": {\"gemm\": " NUMBER("0.8", "1") ", \"conv\": "
+                            NUMBER("0.3", "1") ", \"memory\": " NUMBER("0.5", "1") "}", PLACED("SRAM") LINKS);
+    answer      conv = ask(chip, "conv:n=4,c=64,k=64,h=56,w=56,r=3,s=3,stride=1,pad=1", 1, true);
+    assert_near(conv.info.device_time_s, conv.flop / 0.3e14, 1e-6);
+}
+
+/* Repeated in one section: 50 dependent steps of 1 us in each direction, without the second of a new section. */
+static void time_steps_wait_for_each_other(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("dataflow-sections", "1e6", "1e9", HALF ALONE ", \"section_overhead\": " NUMBER("1", "s")
+                            ", \"time_step\": " NUMBER("1e-6", "s"), PLACED("DRAM"));
+    answer      lstm = ask_trained(chip, "rnn:steps=50,batch=4,input=16,hidden=16,cell=lstm", (cm_train_options){0},
+                                   (cm_predict_options){.batch = 1});
+    assert_near(lstm.info.device_time_s, 100e-6, 5e-2);
+}
+
 static void cached_operands_are_read_from_the_cache(void **state)
 {
     (void)state;
@@ -57,6 +78,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_host_starts_an_operator),
         cmocka_unit_test(operators_alone_have_the_rates_of_benchmarks),
+        cmocka_unit_test(convolutions_may_have_their_own_benchmark),
+        cmocka_unit_test(time_steps_wait_for_each_other),
         cmocka_unit_test(cached_operands_are_read_from_the_cache),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
