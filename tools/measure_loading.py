@@ -4,8 +4,8 @@
 
 Train on JPEG files through torchvision's usual pipeline, on this machine's GPU: DataLoader, Pillow, RandomResizedCrop,
 flip, to tensor, normalise, pinned memory, copy to the GPU, step under autocast with channels last. Per model and number
-of workers: images/s over a few seconds after the first batches. Also: the rate of one core without a GPU, by part, and
-the step with its samples already on the device. The files are made here: smooth random images with the mean size of
+of workers: images/s over a few seconds after the first batches. Also: the rate of one core without a GPU, by part, the
+step with its samples already on the device, and copies from memory that is not pinned. The files are made here: smooth random images with the mean size of
 ImageNet's (500 x 375 pixels, about 110 kB). With --loader bytes the workers hand over bytes, which the GPU normalises,
 as NVIDIA's DeepLearningExamples do; with --loader autoaugment they also apply AutoAugment's policy of ImageNet first.
 """
@@ -110,6 +110,16 @@ def resident(step, batch):
     return 15 * batch / (time.perf_counter() - begin)
 
 
+def unpinned():
+    """Bytes/s to the device from memory that is not pinned: median of 12 copies of 200 MB."""
+    x, times = torch.rand(50_000_000), []
+    for _ in range(12):
+        begin = time.perf_counter()
+        x.cuda()
+        times.append(time.perf_counter() - begin)
+    return 200e6 / sorted(times)[6]
+
+
 def fed(step, data, batch, workers, seconds):
     """Images/s through the loader, after as many batches as the workers hold at the start."""
     collate = collate_bytes if data.transform is not AUGMENT else None
@@ -152,7 +162,7 @@ def main():
     result = {"cores": os.cpu_count(), "torch": torch.__version__, "batch": args.batch, "loader": args.loader, "rows": []}
     with tempfile.TemporaryDirectory() as folder:
         result["bytes"] = make_files(folder, 512)
-        result["parts"] = parts_of(folder)
+        result["parts"], result["unpinned_bytes_s"] = parts_of(folder), unpinned()
         print(result, flush=True)
         data = Repeated(folder, LOADERS[args.loader])
         for name in args.models.split(","):

@@ -73,7 +73,9 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
     double        images = data.images * image_factor(pytorch, o->workers >= 0);
     double        prepare_s = data.prepare_s + images / host.images_s + data.tokens / host.tokens_s;
     double        read_s = data.bytes / host.read_bytes_s;
-    double        copy_s = link && link->bw_bytes_s.known ? cm__sample_bytes(g) / link->bw_bytes_s.value : 0;
+    double        link_s = link && link->bw_bytes_s.known ? 1 / link->bw_bytes_s.value : 0; /* a byte */
+    if (pytorch && data.turn_s > 0) link_s = fmax(link_s, 1 / cm__time_factors.unpinned_bytes_s);
+    double        copy_s = cm__sample_bytes(g) * link_s;
     return (cm__loading){
         .on = true,
         .in_turn = !pytorch, /* PyTorch's loader overlaps them */
@@ -99,7 +101,7 @@ cm__loading cm__loading_of(cm__ctx *ctx, const cm_graph *g, const cm_device *dev
 static double load_s(const cm__loading *l)
 {
     if (l->waits) return l->read_s + l->prepare_s + l->copy_s;
-    double transfer_s = fmax(l->read_s, l->copy_s);
+    double transfer_s = fmax(l->read_s, l->turn_s > 0 ? 0 : l->copy_s); /* otherwise part of the turn */
     return l->in_turn ? transfer_s + l->prepare_s : fmax(transfer_s, l->prepare_s);
 }
 
@@ -124,7 +126,9 @@ void cm__loading_add(const cm__loading *l, cm_prediction_info *i)
     i->loading = (cm_loading_info){.epoch_samples = NAN};
     if (!l->on) return;
     double batch = (double)i->batch, steady_s = batch * load_s(l), begin = begin_s(l, batch);
-    double copies = fmax(1, l->copies), fed_s = copies * batch * l->shared_s, turns_s = copies * l->turn_s;
+    double copies = fmax(1, l->copies), fed_s = copies * batch * l->shared_s;
+    /* a process that serves the replicas in turn also copies the inputs of each */
+    double turns_s = l->turn_s > 0 ? copies * (l->turn_s + batch * l->copy_s) : 0;
     i->load_s = fmax(steady_s, fed_s) + turns_s + begin;
     i->step_time_s = joined(l, i->compute_s, fmax(steady_s, fed_s)) + turns_s + begin;
     i->overlapped_s = i->compute_s + i->load_s - i->step_time_s;

@@ -33,6 +33,7 @@ typedef struct cm__factors {
     double compiled_host;  /* the same of an operator that the code of torch.compile calls */
     /* time of a core per image: torchvision in a DataLoader's worker, and in the training process, over libturbojpeg */
     double torchvision_worker, torchvision_alone, training_cores;
+    double unpinned_bytes_s;  /* to the device from memory that is not pinned */
     double operator_launches; /* kernel launches that the host time of an operator contains */
     /* log errors of host times: of the measured host, eagerly and under torch.compile, and of another */
     double host_error, compiled_host_error, unmeasured_host_error;

@@ -78,9 +78,10 @@ TEST(feeding)
     cm__estimate plain = estimate(ROW ", 'batch': 64}");
     cm__estimate fed = estimate(ROW ", 'batch': 64, 'feeding': {'samples_s': 1000, 'turn_s': 0.001}}");
     assert_true(plain.step_s < 0.064);
-    near(fed.step_s, 0.064 + 0.001);
+    const double copied = 64 * (128 + 127) * 8 / 8.3e9; /* tokens and labels, from memory that is not pinned */
+    near(fed.step_s, 0.064 + 0.001 + copied);
     near(fed.interval_s[1], fed.step_s * exp(1.645 * 0.3));
-    near(estimate(ROW ", 'batch': 64, 'feeding': {'turn_s': 0.001}}").step_s, plain.step_s + 0.001);
+    near(estimate(ROW ", 'batch': 64, 'feeding': {'turn_s': 0.001}}").step_s, plain.step_s + 0.001 + copied);
 }
 
 /* ---- several devices --------------------------------------------------------------------------------------------- */
