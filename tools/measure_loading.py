@@ -5,9 +5,10 @@
 Train on JPEG files through torchvision's usual pipeline, on this machine's GPU: DataLoader, Pillow, RandomResizedCrop,
 flip, to tensor, normalise, pinned memory, copy to the GPU, step under autocast with channels last. Per model and number
 of workers: images/s over a few seconds after the first batches. Also: the rate of one core without a GPU, by part, the
-step with its samples already on the device, and copies from memory that is not pinned. The files are made here: smooth random images with the mean size of
-ImageNet's (500 x 375 pixels, about 110 kB). With --loader bytes the workers hand over bytes, which the GPU normalises,
-as NVIDIA's DeepLearningExamples do; with --loader autoaugment they also apply AutoAugment's policy of ImageNet first.
+step with its samples already on the device, and copies from memory that is not pinned. The files are made here: smooth
+random images with the mean size of ImageNet's (500 x 375 pixels, about 110 kB). With --loader bytes the workers hand
+over bytes, which the GPU normalises, as NVIDIA's DeepLearningExamples do; with --loader autoaugment they also apply
+AutoAugment's policy of ImageNet first.
 """
 import argparse
 import io
@@ -112,12 +113,8 @@ def resident(step, batch):
 
 def unpinned():
     """Bytes/s to the device from memory that is not pinned: median of 12 copies of 200 MB."""
-    x, times = torch.rand(50_000_000), []
-    for _ in range(12):
-        begin = time.perf_counter()
-        x.cuda()
-        times.append(time.perf_counter() - begin)
-    return 200e6 / sorted(times)[6]
+    x = torch.rand(50_000_000)
+    return 200e6 * sorted(rate(1, lambda _: x.cuda()) for _ in range(12))[6]
 
 
 def fed(step, data, batch, workers, seconds):

@@ -51,6 +51,7 @@ typedef struct cm__execution {
     cm_number compiler_mapped;         /* 1: the compiler alone lays out the graph */
     cm_number compiler_share;          /* rate of products then, over that with a mapping made by hand */
     cm_number lanes;                   /* input channels that the matrix units process together */
+    cm_number weight_load;             /* rows of a product that pass while the units take its next weights */
     cm_number time_step_s;             /* of recurrent layers, beside its arithmetic */
     cm_number interval_s;              /* least time between samples of one copy whose layers are all on the chip */
     cm_number copies;                  /* of such a model on one chip, at most */

@@ -295,6 +295,7 @@ static void read_execution(cm_device *d, const json_t *sources)
     e->fill = cm__number_at(x, "fill", sources);
     e->engines = cm__number_at(x, "engines", sources);
     e->lanes = cm__number_at(x, "lanes", sources);
+    e->weight_load = cm__number_at(x, "weight_load", sources);
     e->overlap = cm__number_at(x, "overlap", sources);
     e->stored_scores = cm__number_at(x, "stored_scores", sources);
     e->layer_loop = cm__number_at(x, "layer_loop", sources);

@@ -128,8 +128,9 @@ double cm__job_kept(const cm__job *j, const cm_node *n)
     return j->kept < 1 && cm__is_pruned(j->g, n, j->has_blocks) ? j->kept : 1;
 }
 
-/* The part of the matrix units' `lanes` that has inputs: those of a product, or of a convolution's group, end in it. */
-static double used(const cm__job *j, const cm_node *n)
+/* The part of the matrix units' `lanes` that has inputs: those of a product, or of a convolution's group, end in it. The
+   units of a product also wait for the weights that its rows then pass. */
+static double used(const cm__job *j, const cm_node *n, double batch)
 {
     double lanes = cm__value_or(j->device->execution.lanes, 1);
     bool   product = cm__class(n) == CM_CLASS_GEMM && n->phase == CM_FORWARD;
@@ -138,7 +139,9 @@ static double used(const cm__job *j, const cm_node *n)
     if (forward->n_inputs < 2 || forward->inputs[0] < 0 || forward->inputs[1] < 0) return 1;
     const cm_tensor *x = cm__t(j->g, forward->inputs[0]), *w = cm__t(j->g, forward->inputs[1]);
     double           summed = product && x->rank ? (double)x->dims[x->rank - 1].fixed : 0;
-    if (summed > 0) return summed / (lanes * ceil(summed / lanes));
+    double           rows = summed > 0 ? cm__tensor_elements_at(j->g, forward->inputs[0], batch) / summed : 0;
+    double           load = cm__value_or(j->device->execution.weight_load, 0);
+    if (rows > 0) return summed / (lanes * ceil(summed / lanes)) * rows / (rows + load);
     bool             grouped = !product && x->rank >= 3 && w->rank >= 3 && w->dims[1].fixed < x->dims[1].fixed;
     return grouped ? fmin(1, (double)w->dims[1].fixed / lanes) : 1;
 }
@@ -153,7 +156,7 @@ double cm__job_node_s(const cm__job *j, int32_t node, double batch)
     double     bytes = cm__poly_at(&n->read_bytes, batch) + cm__poly_at(&n->write_bytes, batch);
     double     traffic = fmax(j->operator_s, j->vector_scale * bytes / j->near_bytes_s);
     if (effort == CM__EFFORT_MEMORY) return traffic;
-    double flop = cm__poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n);
+    double flop = cm__poly_at(&n->flop, batch) * cm__job_kept(j, n) / used(j, n, batch);
     return fmax(j->matrix_scale * flop / j->peak_flop_s[effort], traffic);
 }
 

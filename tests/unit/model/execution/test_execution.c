@@ -44,6 +44,16 @@ static void a_product_fills_whole_lanes(void **state)
     assert_near(ask(LANES("320"), even, 1, true).info.device_time_s, ask(LANES("1"), even, 1, true).info.device_time_s, 1e-6);
 }
 
+/* The units take new weights while 20 rows could pass: 80 rows take as long as 100. */
+static void a_product_waits_for_its_weights(void **state)
+{
+    (void)state;
+    const char *chip = CHIP("bsp-pipeline", "1e12", "1e18", EFFICIENCY("1") ", \"lanes\": " NUMBER("320", "1") ", \"weight_load\": "
+                            NUMBER("20", "1"), PLACED("SRAM") LINKS);
+    answer      rows = ask(chip, "gemm:m=80,n=640,k=320", 1, true);
+    assert_near(rows.info.device_time_s, rows.flop / 1e14 * 100 / 80, 1e-6);
+}
+
 #define MAPPED(more)                                                                                                   \
     CHIP("dataflow-sections", "1e12", "1e18", EFFICIENCY("1") ", \"compiler_share\": " NUMBER("0.25", "1")             \
          more, PLACED("DRAM"))
@@ -102,6 +112,7 @@ int main(void)
         cmocka_unit_test(a_kernel_takes_no_less_than_its_traffic),
         cmocka_unit_test(narrow_groups_leave_units_idle),
         cmocka_unit_test(a_product_fills_whole_lanes),
+        cmocka_unit_test(a_product_waits_for_its_weights),
         cmocka_unit_test(a_graph_may_be_laid_out_by_the_compiler_alone),
         cmocka_unit_test(the_error_of_the_fit_is_the_interval),
         cmocka_unit_test(times_of_nodes_make_up_the_step),
