@@ -133,6 +133,12 @@ class Stored(unittest.TestCase):
         rows = {d["device"]: d for d in ranked}
         self.assertEqual([rows[d]["runtime"] for d in DEVICES], ["xla", "native"])
 
+    def test_advice_of_the_host(self):
+        """XLA replays a step as a whole already."""
+        said = subprocess.run([PROGRAM, "predict", os.path.join(CAPTURES, "lstm.cmt.json"), "--device", "nvidia-h200", "--batch", "1"],
+                              capture_output=True, text=True, check=True).stdout
+        self.assertIn("a larger batch size would help", said)
+
     def test_predictions(self):
         for name in SIZES:
             for device in DEVICES:

@@ -173,6 +173,13 @@ void cm__predict_help(cm__ctx *ctx, const cm__predict_report *r, FILE *out)
     }
 }
 
+/* Whether the step could be replayed from CUDA graphs, and is not yet. */
+static bool may_replay(cm_runtime runtime)
+{
+    cm_runtime graphs = runtime;
+    return cm_runtime_with_graphs(&graphs, NULL) == CM_OK && graphs != runtime;
+}
+
 const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
 {
     const cm_prediction_info *i = cm_prediction_get_info(r->prediction);
@@ -186,8 +193,8 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
     if (i->bubble_s > i->step_time_s / 4)
         return "the pipeline bubble: more micro-batches or fewer stages would help";
     if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->compute_s)
-        return "the host: it launches kernels more slowly than the device runs them; a larger batch size or CUDA "
-               "graphs would help";
+        return cm__format(ctx, "the host: it launches kernels more slowly than the device runs them; a larger batch size %swould help",
+                          may_replay(i->runtime) ? "or CUDA graphs " : "");
     const char *power = i->clock < 0.99 ? ", at its power limit" : "";
     if (!*what) return cm__format(ctx, "the device%s", power);
     if (*power && strcmp(what, "power limit") == 0) return "the device, at its power limit";
