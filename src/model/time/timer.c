@@ -256,9 +256,10 @@ static double corrected_transfer(cm__timer *t, const cm__library *by, const cm__
 }
 
 /* A product has two estimates if the device or its chip has a model of products: the model, and the transferred time.
-   They are joined by the mean of their logarithms, with weights by the squares of their errors. Models are of the plain
-   product; what another variant takes longer is known from the reference device. */
-static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, cm__timed *timed)
+   They are joined by the mean of their logarithms, with weights by the squares of their errors: `uncorrected` is that of
+   the transfer without its correction, which says nothing that the model of the same calls does not. Models are of the
+   plain product; what another variant takes longer is known from the reference device. */
+static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, double uncorrected, cm__timed *timed)
 {
     double error;
     if (c->op != CM__CALL_GEMM || !t->operator_fits || !(timed->shared > 0)) return;
@@ -267,7 +268,7 @@ static void join_fitted(cm__timer *t, const cm__library *by, const cm__call *c, 
     double fitted_s = cm__operator_fits_product(t->operator_fits, &plain, &error);
     double here_s = fitted_s > 0 ? corrected_transfer(t, by, &plain) : 0;
     if (!(here_s > 0)) return;
-    double fitted = 1 / (error * error), transferred = 1 / (timed->shared * timed->shared);
+    double fitted = 1 / (error * error), transferred = 1 / (uncorrected * uncorrected);
     timed->time_s *= pow(fitted_s / here_s, fitted / (fitted + transferred));
 }
 
@@ -284,9 +285,9 @@ static void take_from_reference(cm__timer *t, const cm__library *by, const cm__c
         return;
     }
     timed->time_s = factor * here_s;
-    timed->shared = corrected ? cm__time_factors.corrected_error : cm__time_factors.transfer_error;
-    timed->shared *= part_of_error(here_s, there_s);
-    join_fitted(t, by, c, timed);
+    double part = part_of_error(here_s, there_s), uncorrected = part * cm__time_factors.transfer_error;
+    timed->shared = corrected ? part * cm__time_factors.corrected_error : uncorrected;
+    join_fitted(t, by, c, uncorrected, timed);
 }
 
 /* The time of a call from the tables of the built-in device that a profile extends, or of the reference device. Returns

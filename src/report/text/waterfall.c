@@ -193,8 +193,9 @@ const char *cm__bottleneck(cm__ctx *ctx, const cm__predict_report *r)
     if (i->bubble_s > i->step_time_s / 4)
         return "the pipeline bubble: more micro-batches or fewer stages would help";
     if (i->style == CM_STYLE_KERNELS && i->host_time_s >= i->compute_s)
-        return cm__format(ctx, "the host: it launches kernels more slowly than the device runs them; a larger batch size %swould help",
-                          may_replay(i->runtime) ? "or CUDA graphs " : "");
+        return cm__format(ctx, "the host: it launches kernels more slowly than the device runs them; a larger batch size %swould "
+                          "help%s", may_replay(i->runtime) ? "or CUDA graphs " : "", r->asked.options.loading.host ? "" :
+                          ". 'bench --suite host -o FILE' on that machine and --host FILE narrow the interval");
     const char *power = i->clock < 0.99 ? ", at its power limit" : "";
     if (!*what) return cm__format(ctx, "the device%s", power);
     if (*power && strcmp(what, "power limit") == 0) return "the device, at its power limit";

@@ -155,6 +155,24 @@ static void attention_follows_the_peak(void **state)
     near(with(text, time_s, 1, CORES, 2), time_s, 0.01);
 }
 
+/* Half of the rate of sums in 32 bits doubles the arithmetic, 0.7 of a product's time and 0.4 of attention's, and not what
+   kernels wait for operands. */
+static void slow_sums_leave_the_operands(void **state)
+{
+    cm__limits from = round_limits();
+    from.peak[CM_ENGINE_MATRIX][CM_RATE_FP16] = 1e14;
+    from.peak[CM_ENGINE_MATRIX][CM_RATE_INT8] = 2e14;
+    cm__limits to = from;
+    to.peak[CM_ENGINE_MATRIX][CM_RATE_BF16] = to.peak[CM_ENGINE_MATRIX][CM_RATE_FP16] = 0.5e14;
+    cm__call product = call_of(PRODUCT), attention = call_of("attention forward - bf16 8,2048,2048,16,16,128,0");
+    double   attention_s = 4 * 2048. * 2048 * 128 * 16 * 8 / (0.4 * 1e14);
+    (void)state;
+    near(cm__transferred(&to, &from, &product, product_s / 0.7, 1), product_s / 0.7 * (2 * 0.7 + 0.3), 3e-3);
+    near(cm__transferred(&to, &from, &attention, attention_s, 1), attention_s * (2 * 0.4 + 0.6), 0.01);
+    to.peak[CM_ENGINE_MATRIX][CM_RATE_INT8] = 1e14; /* all rates are half */
+    near(cm__transferred(&to, &from, &product, product_s / 0.7, 1), product_s / 0.7 * 2, 3e-3);
+}
+
 /* One exponential for each of 16 * 16384^2 scores, at 1e12 of them per second; products and exponentials take turns.
    If one device's rate is not known, the other's does not count. */
 static void exponentials_follow_their_own_rate(void **state)
@@ -352,6 +370,7 @@ int main(void)
         cmocka_unit_test(faster_than_both_bounds),
         cmocka_unit_test(a_poor_product_does_not),
         cmocka_unit_test(attention_follows_the_peak),
+        cmocka_unit_test(slow_sums_leave_the_operands),
         cmocka_unit_test(exponentials_follow_their_own_rate),
         cmocka_unit_test(a_tiny_kernel_follows_the_clock),
         cmocka_unit_test(the_rest_follows_the_cores),
