@@ -31,13 +31,13 @@ static double with_exponentials(const cm__limits *l, const cm__call *c, double p
     return 1 + cm__attention_scores(c) / l->exponentials_s / products_s;
 }
 
-/* Sums in 32 bits take the matrix units of GeForce cards twice as long, so that products in 8 bits have four times their
-   rate instead of twice. Operands arrive as fast as elsewhere. Returns what kernels wait for them over what they would
-   wait at that rate: 0.5 or 1. */
+/* Sums in 32 bits take the matrix units of GeForce cards twice as long, so that products in 8 bits have four times the
+   rate of those in 16 bits instead of twice. Operands arrive as fast as elsewhere. Returns what kernels wait for them over
+   what they would wait at that rate: 0.5 or 1. */
 static double waiting(const cm__limits *l)
 {
-    const double *peak = l->peak[CM_ENGINE_MATRIX];
-    return peak[CM_RATE_INT8] > 0 ? fmin(1, 2 * peak[CM_RATE_FP16] / peak[CM_RATE_INT8]) : 1;
+    double half = l->peak[CM_ENGINE_MATRIX][CM_RATE_FP16], quarter = l->peak[CM_ENGINE_MATRIX][CM_RATE_INT8];
+    return half > 0 && quarter > 0 ? fmin(1, 2 * half / quarter) : 1;
 }
 
 /* Time of the products, and of exponentials between them, at the highest rate that kernels reach. */

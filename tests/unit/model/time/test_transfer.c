@@ -171,6 +171,9 @@ static void slow_sums_leave_the_operands(void **state)
     near(cm__transferred(&to, &from, &attention, attention_s, 1), attention_s * (2 * 0.4 + 0.6), 0.01);
     to.peak[CM_ENGINE_MATRIX][CM_RATE_INT8] = 1e14; /* all rates are half */
     near(cm__transferred(&to, &from, &product, product_s / 0.7, 1), product_s / 0.7 * 2, 3e-3);
+    to.peak[CM_ENGINE_MATRIX][CM_RATE_INT8] = 2e14; /* and the rate of fp16 is not known */
+    to.peak[CM_ENGINE_MATRIX][CM_RATE_FP16] = 0;
+    near(cm__transferred(&to, &from, &product, product_s / 0.7, 1), product_s / 0.7 * 2, 3e-3);
 }
 
 /* One exponential for each of 16 * 16384^2 scores, at 1e12 of them per second; products and exponentials take turns.
