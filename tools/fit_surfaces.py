@@ -251,10 +251,6 @@ def fold_of(key):
     return int(hashlib.md5(repr(key).encode()).hexdigest(), 16) % FOLDS
 
 
-def errors(e):
-    return {"mape": round(float(e.mean()), 4), "p90": round(float(np.quantile(e, 0.9)), 4)}
-
-
 def left_out(x, y, weight, folds, labels, steps, decay):
     predicted = np.zeros(len(y))
     for f in range(FOLDS):
@@ -265,13 +261,14 @@ def left_out(x, y, weight, folds, labels, steps, decay):
         at = np.abs(e[names == label])
         print(f"  {label:40} n {len(at):5}  mean {100 * at.mean():5.1f} %  median {100 * np.median(at):5.1f} %")
     print(f"  {'all':40} n {len(e):5}  mean {100 * np.abs(e).mean():5.1f} %  median {100 * np.median(np.abs(e)):5.1f} %", flush=True)
-    return {**errors(np.abs(e)), "bias": round(float(e.mean()), 4)}
+    figures = {"mape": np.abs(e).mean(), "p90": np.quantile(np.abs(e), 0.9), "bias": e.mean()}
+    return {name: round(float(figure), 4) for name, figure in figures.items()}
 
 
-def fit(rows, steps, decay, folds=True):
+def fit(rows, steps, decay):
     rows = list(rows)
     x, y, weight = (np.array([r[i] for r in rows], float) for i in (0, 1, 3))
-    error = left_out(x, y, weight, np.array([fold_of(r[2]) for r in rows]), [r[4] for r in rows], steps, decay) if folds else {}
+    error = left_out(x, y, weight, np.array([fold_of(r[2]) for r in rows]), [r[4] for r in rows], steps, decay)
     s = Surface(x, y, weight, steps, decay)
     e = np.abs(np.exp(s(x) - y) - 1)
     print(f"  fitted itself: mean {100 * e.mean():.1f} %; smallest ratio {math.exp(y.min()):.2f}", flush=True)

@@ -31,9 +31,8 @@ static double with_exponentials(const cm__limits *l, const cm__call *c, double p
     return 1 + cm__attention_scores(c) / l->exponentials_s / products_s;
 }
 
-/* Sums in 32 bits take the matrix units of GeForce cards twice as long, so that products in 8 bits have four times the
-   rate of those in 16 bits instead of twice. Operands arrive as fast as elsewhere. Returns what kernels wait for them over
-   what they would wait at that rate: 0.5 or 1. */
+/* Sums in 32 bits take GeForce cards' matrix units twice as long: 8-bit products have four times the rate of 16-bit ones,
+   not twice. Operands arrive as fast as elsewhere, so kernels wait for them half as long beside the arithmetic. */
 static double waiting(const cm__limits *l)
 {
     double half = l->peak[CM_ENGINE_MATRIX][CM_RATE_FP16], quarter = l->peak[CM_ENGINE_MATRIX][CM_RATE_INT8];
