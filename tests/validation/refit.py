@@ -112,9 +112,11 @@ def transfer_factors():
     fitted = fit.fit()
     for name, tolerance in (("reached_bandwidth", 0.01), ("measured_error", 0.005)):
         assert abs(fitted[name] - stored[name]) <= tolerance, f"{name}: {stored[name]} stored, {fitted[name]:.3g} fitted"
-    best, own, none = (fit.latency_error(s, fitted["reached_bandwidth"])
-                       for s in (fitted["kernel_latency_s"], stored["kernel_latency_s"], 0))
+    best, own, none = (fit.latency_error(s) for s in (fitted["kernel_latency_s"], stored["kernel_latency_s"], 0))
     assert own - best < 0.02 < 0.1 < none - best, f"log errors {best:.3f} fitted, {own:.3f} stored, {none:.3f} without latency"
+    for kinds, name in ((fit.TILES, "tiles_by_cores"), (fit.SUMS, "sums_by_cores")):
+        best, own, all_of_it = (fit.share_error(kinds, s) for s in (fitted[name], stored[name], 1))
+        assert own - best < 0.01 < 0.02 < all_of_it - best, f"{name}: log errors {best:.3f} fitted, {own:.3f} stored, {all_of_it:.3f} for 1"
 
 
 def rows_of_whole_runs():

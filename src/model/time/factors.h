@@ -6,6 +6,8 @@
 typedef struct cm__factors {
     double transposed_product, fit_source_error, unsearched_conv_error;
     double reached_bandwidth, reached_peak, reached_peak_attention, kernel_latency_s; /* transfer.c */
+    double tiles_by_cores, sums_by_cores; /* the same */
+    double agreed_ratio, ratio_reach, sparse_rows; /* of a profile's own tables beside others: timer.c */
     double above_sheet; /* roofline.c */
     /* time of attention kernels over the one that PyTorch chooses: attention_kernels.c */
     double tuned_volume; /* time of convolutions of volumes under the runtime tuned: timer.c */

@@ -269,8 +269,18 @@ double cm__operator_fits_time(cm__operator_fits *m, const cm__call *c, double *e
     return time_by(m, c, &w, error);
 }
 
+#define ALIGNED 8 /* numbers of 16 bits in the 16 bytes that kernels of products load at once */
+
+/* Models are fitted to products of language models, whose sizes are multiples of it. Other products run other kernels,
+   which take up to four times as long. */
+static bool is_aligned(const cm__call *c)
+{
+    return c->sizes[CM__GEMM_N] % ALIGNED == 0 && c->sizes[CM__GEMM_K] % ALIGNED == 0;
+}
+
 double cm__operator_fits_product(cm__operator_fits *m, const cm__call *c, double *error)
 {
-    candidates w = c->op == CM__CALL_GEMM && cm__types_16_bits(c->types) ? products_in_16_bits(c, SAME_CHIP) : (candidates){0};
+    bool       modelled = c->op == CM__CALL_GEMM && cm__types_16_bits(c->types) && is_aligned(c);
+    candidates w = modelled ? products_in_16_bits(c, SAME_CHIP) : (candidates){0};
     return time_by(m, c, &w, error);
 }

@@ -162,6 +162,15 @@ static const cm__rows *rows_of(cm__library *l, int32_t table, cm__memo *memo)
 
 const cm__rows *cm__library_rows(cm__library *l, int32_t table) { return rows_of(l, table, NULL); }
 
+void cm__library_nearest(cm__library *l, int32_t table, const cm__call *c, cm__neighbours *found)
+{
+    float           features[CM__FEATURES];
+    const cm__rows *rows = rows_of(l, table, NULL);
+    found->count = 0;
+    cm__features(c, &l->limits, features);
+    cm__nearest_at_home(found, rows, 0, features, cm__n_features(c->op), -1);
+}
+
 cm__memo_value cm__library_neighbours(cm__library *l, int32_t table, const cm__call *given, cm__memo *memo)
 {
     const cm__kernel_table *t = l->tables[table];

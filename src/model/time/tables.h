@@ -46,6 +46,9 @@ int32_t cm__library_row(const cm__library *library, int32_t table, const cm__cal
 /* The rows of a table with their features. */
 const cm__rows *cm__library_rows(cm__library *library, int32_t table);
 
+/* The rows of a table that are nearest to a call of it. */
+void cm__library_nearest(cm__library *library, int32_t table, const cm__call *call, cm__neighbours *found);
+
 /* The time predicted from a call's neighbours, on the library's device. memo: NULL for none. */
 cm__memo_value cm__library_neighbours(cm__library *library, int32_t table, const cm__call *call, cm__memo *memo);
 

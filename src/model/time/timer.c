@@ -312,6 +312,9 @@ static bool by_others(cm__timer *t, const cm__call *c, cm__timed *timed)
 }
 
 #define COMPARED 16 /* rows of an own table */
+#define NEGLIGIBLE 1e-3 /* weight of a row */
+
+static double squared(double x) { return x * x; }
 
 /* The times of an own table's rows over those from the other tables: mean and spread of the logarithms. */
 static cm__ratio compare_table(cm__timer *t, const cm__kernel_table *table)
@@ -337,16 +340,6 @@ static const cm__ratio *ratio_of(cm__timer *t, int32_t table)
     if (!t->ratios) t->ratios = cm__alloc_array(t->ctx, (size_t)own->count, sizeof *t->ratios);
     if (!t->ratios[table].known) t->ratios[table] = compare_table(t, own->tables[table]);
     return &t->ratios[table];
-}
-
-/* Corrects a time from the other tables by the rows of the own one: the device may be another one or have other
-   software. What the rows agree on is no longer unknown. */
-static void correct_others(cm__timer *t, const cm__call *c, cm__timed *other)
-{
-    const cm__ratio *r = ratio_of(t, cm__library_own(&t->libraries[OWN], c));
-    other->time_s *= exp(r->mean);
-    other->shared = fmin(other->shared, r->spread);
-    if (r->rows > 1) other->error = fmax(other->error, r->spread / sqrt(r->rows));
 }
 
 static int ascending(const void *a, const void *b)
@@ -378,22 +371,52 @@ static void correct_unknown(cm__timer *t, const cm__call *c, cm__timed *timed)
     if (timed->how == CM_HOW_MEASURED && t->medians[engine] != 0) timed->how = CM_HOW_INTERPOLATED;
 }
 
-/* A profile's own table may have few rows, far from the call: one learned from a trace has those of a few networks. The
-   time between its rows is therefore joined with the time from the larger tables: the mean of the logarithms, with
-   weights by the squares of the errors. */
+/* The measured time of a row over the time that the other tables give, as a logarithm; 0: they give none. */
+static double ratio_of_row(cm__timer *t, const cm__kernel_table *table, int32_t row)
+{
+    cm__timed other;
+    cm__call  call = cm__call_of_table(table);
+    cm__set_row(&call, table, row);
+    cm__drop_shape(&call);
+    return by_others(t, &call, &other) ? log((double)cm__row_time(table, row) / other.time_s) : 0;
+}
+
+/* The ratio that all rows of a table agree on. Rows of a benchmark need not resemble a network's calls, so that their mean
+   counts only as far as it is larger than twice their spread. */
+static double agreed(const cm__ratio *r)
+{
+    return r->rows > 1 && r->mean != 0 ? r->mean / (1 + squared(2 * r->spread / r->mean)) : 0;
+}
+
+/* Corrects a time from the other tables by the ratios of the nearest own rows, beside the ratio that all agree on: the
+   device may be another one or have other software. A row at no distance has weight 1. */
+static void correct_others(cm__timer *t, int32_t table, const cm__call *c, cm__timed *other)
+{
+    cm__library   *own = &t->libraries[OWN];
+    cm__neighbours near;
+    double         weights = cm__time_factors.agreed_ratio, sum = weights * agreed(ratio_of(t, table));
+    cm__library_nearest(own, table, c, &near);
+    for (int i = 0; i < near.count; i++) {
+        double away = sqrt(3 * (double)near.of[i].squared) / cm__time_factors.ratio_reach, weight = (1 + away) * exp(-away);
+        if (weight < NEGLIGIBLE) break;
+        sum += weight * ratio_of_row(t, own->tables[table], near.of[i].number);
+        weights += weight;
+    }
+    other->time_s *= exp(sum / weights);
+}
+
+/* A profile's own table has few rows beside those of the other tables. The time between its rows is joined with the
+   corrected time from these: the mean of the logarithms, with weights by the squares of the errors. */
 static void join_others(cm__timer *t, const cm__call *c, cm__timed *timed)
 {
     cm__timed other;
     if (timed->how == CM_HOW_MEASURED || !by_others(t, c, &other)) return;
-    correct_others(t, c, &other);
-    double own = 1 / (timed->error * timed->error);
-    double others = 1 / (other.error * other.error + other.shared * other.shared), part = others / (own + others);
-    cm__timed joined = part > 0.5 ? other : *timed;
-    joined.time_s = timed->time_s * pow(other.time_s / timed->time_s, part);
-    joined.error = fmin(timed->error, other.error);
-    joined.shared = part * other.shared;
-    if (joined.how == CM_HOW_MEASURED) joined.how = CM_HOW_INTERPOLATED;
-    *timed = joined;
+    correct_others(t, cm__library_own(&t->libraries[OWN], c), c, &other);
+    double own_error = cm__time_factors.sparse_rows * timed->error, own = 1 / (own_error * own_error);
+    double others = 1 / (other.error * other.error + squared(cm__time_factors.corrected_error)), part = others / (own + others);
+    other.time_s = timed->time_s * pow(other.time_s / timed->time_s, part);
+    if (other.how == CM_HOW_MEASURED) other.how = CM_HOW_INTERPOLATED;
+    *timed = other;
 }
 
 /* *bytes: of the call; NAN: not computed. */

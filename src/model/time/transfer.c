@@ -58,6 +58,26 @@ static double cores_used(const cm__limits *l, const cm__call *c)
     return by_channel ? fmin(l->cores, cm__size(c, CM__BATCH_NORM_C)) : l->cores;
 }
 
+/* How much of the other work of a call's kernels is shared by the cores. Kernels of large tiles and kernels that reduce
+   wait for their loads and for each other most of the time: a core with more of their blocks takes little longer. */
+static double shared_by_cores(const cm__call *c)
+{
+    bool backward = c->pass == CM__PASS_BACKWARD;
+    switch (c->op) {
+    case CM__CALL_CONV: return cm__size(c, CM__CONV_GROUPS) > 1 ? 1 : cm__time_factors.tiles_by_cores;
+    case CM__CALL_ATTENTION: return backward ? cm__time_factors.tiles_by_cores : 1;
+    case CM__CALL_REDUCE:
+    case CM__CALL_CROSS_ENTROPY:
+    case CM__CALL_OPTIMIZER: return cm__time_factors.sums_by_cores;
+    case CM__CALL_LAYER_NORM:
+    case CM__CALL_RMS_NORM:
+    case CM__CALL_GROUP_NORM:
+    case CM__CALL_SOFTMAX:
+    case CM__CALL_EMBEDDING: return backward ? cm__time_factors.sums_by_cores : 1;
+    default: return 1;
+    }
+}
+
 /* The parts of a known time, of which memory and products would take `at_most`. */
 static parts parts_of(const cm__shortest *at_most, double time_s, double kernels)
 {
@@ -129,7 +149,8 @@ double cm__transferred_known(const cm__limits *to, const cm__limits *from, const
     double cores = to->cores > 0 ? cores_used(from, c) / cores_used(to, c) : 1;
     if (at.memory_s > 0) here.memory_s *= there.memory_s / at.memory_s;
     if (at.product_s > 0) here.product_s *= there.product_s / at.product_s;
-    here.cores_s = there.cores_s * cores * clocks;
+    double by_cores = shared_by_cores(c);
+    here.cores_s = there.cores_s * (by_cores * cores + 1 - by_cores) * clocks;
     here.latency_s = there.latency_s * clocks;
     /* the parts of a known time that is shorter than the roofline would add up to more than it */
     return joined(&here) * known->time_s / fmax(joined(&there), 1e-12);
