@@ -24,30 +24,40 @@ def _from_bits(x, like):
     return jax.lax.bitcast_convert_type(x, like.dtype) if x.dtype != like.dtype else x
 
 
-def again(function, given, like):
-    """The result of a call, and its operands' bits with a number that the result changes."""
+PAUSE = 2000  # tiny steps between two calls
+
+
+def pause(x):
+    """Work of one thread for some 20 us: in a step other kernels run between two calls, and the threads that share a call are asleep
+    when it begins."""
+    return jax.lax.fori_loop(0, PAUSE, lambda _, y: jnp.sin(y), x)
+
+
+def again(function, given, like, queued):
+    """The result of a call, and its operands' bits with a number that the result changes. queued: the device has no threads."""
     result = function(*jax.tree.map(_from_bits, given, like))
     made = jax.tree.leaves(result)[0]
-    nothing = jax.lax.slice(made, (0,) * made.ndim, (1,) * made.ndim) * 0  # unknown to XLA: it may be NaN
+    nothing = jax.lax.slice(made, (0,) * made.ndim, (1,) * made.ndim).astype(jnp.float32) * 0  # unknown to XLA: it may be NaN
+    nothing = nothing if queued else pause(nothing)
 
     def change(x, like):
         return jax.lax.dynamic_update_slice(x, _bits(nothing.astype(like.dtype)).reshape((1,) * x.ndim), (0,) * x.ndim)
     return jax.tree.map(change, given, like), result
 
 
-def loop(function, operands):
+def loop(function, operands, queued):
     """A compiled program of (number of calls, operands): calls in a loop."""
     def calls(count, *given):
         empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(function, *operands))
-        return jax.lax.fori_loop(0, count, lambda _, state: again(function, state[0], tuple(operands)), (given, empty))
+        return jax.lax.fori_loop(0, count, lambda _, state: again(function, state[0], tuple(operands), queued), (given, empty))
     return jax.jit(calls, donate_argnums=tuple(range(1, 1 + len(operands)))).lower(1, *jax.tree.map(_bits, operands)).compile()
 
 
-def in_line(function, operands, count):
+def in_line(function, operands, count, queued):
     """A compiled program of operands: so many calls one after the other. XLA rewrites convolutions on CPUs only there."""
     def calls(*given):
         for _ in range(count):
-            given, result = again(function, given, tuple(operands))
+            given, result = again(function, given, tuple(operands), queued)
         return given, result
     return jax.jit(calls, donate_argnums=tuple(range(len(operands)))).lower(*jax.tree.map(_bits, operands)).compile()
 
@@ -127,12 +137,12 @@ class Backend:
     def loop(self, function, operands, written_out):
         """A function of the number of calls in a program: its seconds."""
         state = jax.tree.map(_bits, operands)
-        looped, lines = None if written_out else loop(function, operands), {}
+        looped, lines = None if written_out else loop(function, operands, self.queued), {}
 
         def seconds(calls):
             nonlocal state
             if written_out and calls not in lines:
-                lines[calls] = in_line(function, operands, calls)
+                lines[calls] = in_line(function, operands, calls, self.queued)
             begin = time.perf_counter()
             state, result = lines[calls](*state) if written_out else looped(calls, *state)
             jax.block_until_ready((state, result))
