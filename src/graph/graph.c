@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/function.h"
+#include "graph/rule.h"
 
 #define FIRST_TENSORS 512 /* room at first: enough for most networks' forward pass */
 #define FIRST_NODES 256
@@ -91,6 +92,14 @@ int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t
     if (rank > CM__RANK_MAX) cm__fail(g->ctx, CM_ERR_LIMIT, "parameter '%s' has %d dimensions", name, rank);
     for (int32_t i = 0; i < rank; i++) d[i] = cm__fixed(dims[i]);
     return cm__leaf(g, name, CM_ROLE_PARAMETER, CM_FP32, rank, d);
+}
+
+void cm__copy_value(cm_graph *g, int32_t tensor, const cm_tensor *from)
+{
+    int64_t  count = cm__small_count(from);
+    cm__num *copy = from->value && count > 0 ? cm__alloc_array(g->ctx, (size_t)count, sizeof *copy) : NULL;
+    if (copy) memcpy(copy, from->value, (size_t)count * sizeof *copy);
+    cm__t(g, tensor)->value = copy;
 }
 
 int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values)

@@ -281,6 +281,7 @@ void cm__graph_reserve(cm_graph *g, const cm_graph *other, int32_t times);
 /* Leaves. A parameter is fp32 and trainable; inputs are listed in g->inputs. Names are copied. */
 int32_t cm__leaf(cm_graph *g, const char *name, cm_role role, cm_dtype dtype, int32_t rank, const cm_dim *dims);
 int32_t cm__parameter(cm_graph *g, const char *name, int32_t rank, const int64_t *dims);
+void    cm__copy_value(cm_graph *g, int32_t tensor, const cm_tensor *from); /* of a graph that may be freed first */
 int32_t cm__constant_ints(cm_graph *g, const char *name, int32_t count, const int64_t *values); /* 1-D */
 int32_t cm__constant_scalar(cm_graph *g, const char *name, cm_dtype dtype, double value);       /* 0-D */
 

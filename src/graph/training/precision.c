@@ -271,7 +271,7 @@ static int32_t lower_leaf(lowering *l, int32_t tensor)
     if (real && t->stored) dtype = t->stored == CM__STORED_WIDE ? CM_FP32 : l->low;
     if (real && t->stored == CM__STORED_FP8) dtype = CM_FP8;
     int32_t          leaf = cm__leaf(l->out, t->name, t->role, dtype, t->rank, t->dims);
-    if (t->role != CM_ROLE_PARAMETER) cm__t(l->out, leaf)->value = t->value; /* parameters change with every step */
+    if (t->role != CM_ROLE_PARAMETER) cm__copy_value(l->out, leaf, t); /* parameters change with every step */
     cm__t(l->out, leaf)->frozen = t->frozen;
     return leaf;
 }

@@ -39,7 +39,7 @@ static int32_t leaf_of(cm__backward *b, const cm__function *f, int32_t tensor)
         return gradient >= 0 ? gradient : zeros_like(b, f->outputs[output]);
     }
     int32_t constant = cm__leaf(b->g, t->name, CM_ROLE_CONSTANT, t->dtype, t->rank, t->dims);
-    cm__t(b->g, constant)->value = t->value;
+    cm__copy_value(b->g, constant, t);
     return constant;
 }
 

@@ -125,7 +125,7 @@ static void machines_with_an_execution_model_take_stages(void **state)
 }
 
 /* Samples of several lengths: every plan is predicted as cm_step_predict() does. */
-#define LONGER "gpt:layers=4,hidden=2048,heads=16,seq=2048,vocab=1024" /* bound by the device */
+#define LONGER "gpt:layers=4,hidden=3072,heads=24,seq=2048,vocab=1024" /* bound by the device */
 static void plans_of_varied_lengths(void **state)
 {
     (void)state;
