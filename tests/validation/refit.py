@@ -116,7 +116,7 @@ def transfer_factors():
     assert own - best < 0.02 < 0.1 < none - best, f"log errors {best:.3f} fitted, {own:.3f} stored, {none:.3f} without latency"
     for kinds, name in ((fit.TILES, "tiles_by_cores"), (fit.SUMS, "sums_by_cores")):
         best, own, all_of_it = (fit.share_error(kinds, s) for s in (fitted[name], stored[name], 1))
-        assert own - best < 0.01 < 0.02 < all_of_it - best, f"{name}: log errors {best:.3f} fitted, {own:.3f} stored, {all_of_it:.3f} for 1"
+        assert own - best < 0.03 < all_of_it - best, f"{name}: log errors {best:.3f} fitted, {own:.3f} stored, {all_of_it:.3f} for 1"
 
 
 def rows_of_whole_runs():

@@ -226,7 +226,7 @@ static void the_rest_follows_the_cores(void **state)
     near(with(TINY, 1003e-6, 1, CORES, 10), 103e-6, 1e-9);
 }
 
-/* Of 100 us beyond the latency, the cores share all of a pool, three quarters of a dense convolution and a tenth of a sum.
+/* Of 100 us beyond the latency, the cores share all of a pool, three quarters of a dense convolution and a fifth of a sum.
    Work and traffic of these calls take less than a thousandth of it. */
 static void waiting_does_not_follow_the_cores(void **state)
 {
@@ -238,11 +238,11 @@ static void waiting_does_not_follow_the_cores(void **state)
         {"conv forward nchw bf16 1,8,8,8,8,3,3,1,1,1,1,1,1,8", 1},
         {"attention backward - bf16 1,16,16,2,2,16,0", 0.75},
         {"attention forward - bf16 1,16,16,2,2,16,0", 1},
-        {"reduce forward sum fp32 8,8,1", 0.1},
-        {"layer_norm backward - fp32 8,8", 0.1},
+        {"reduce forward sum fp32 8,8,1", 0.2},
+        {"layer_norm backward - fp32 8,8", 0.2},
         {"layer_norm forward - fp32 8,8", 1},
-        {"softmax backward - fp32 8,8", 0.1},
-        {"optimizer update adamw fp32 1,64", 0.1},
+        {"softmax backward - fp32 8,8", 0.2},
+        {"optimizer update adamw fp32 1,64", 0.2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
