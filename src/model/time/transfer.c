@@ -71,7 +71,6 @@ static double shared_by_cores(const cm__call *c)
     case CM__CALL_OPTIMIZER: return cm__time_factors.sums_by_cores;
     case CM__CALL_LAYER_NORM:
     case CM__CALL_RMS_NORM:
-    case CM__CALL_GROUP_NORM:
     case CM__CALL_SOFTMAX:
     case CM__CALL_EMBEDDING: return backward ? cm__time_factors.sums_by_cores : 1;
     default: return 1;
