@@ -21,8 +21,9 @@ static bool is_of(const cm_footprint *f, const cm__compiled_step *c)
 
 static double modelled(const cm_footprint *f, int64_t batch)
 {
-    double bytes;
-    return cm__summit_at(&f->summits, (double)batch, &bytes) ? bytes + f->library_bytes + f->slack_bytes : 0;
+    cm_memory_use use;
+    double        bytes = cm__peak_at(f, (double)batch, &use);
+    return bytes > 0 ? bytes + f->library_bytes + f->slack_bytes : 0;
 }
 
 static void decide(cm_memory_use *use, bool fits, double lacking)

@@ -90,6 +90,8 @@ struct cm_footprint {
     double            slack_bytes; /* bytes that the allocator's rounding adds to pieces that outlive the step */
     /* two buffers for the largest share of a streamed one; 0: not known */
     double            largest_bytes[CM_CATEGORIES];
+    int8_t           *channels;  /* tiles.c: per tensor, which dimension of an image its channels are; 0: it is none. NULL: no padding */
+    cm__alive         alive;     /* of the pieces, if `channels` is given */
     const struct cm_footprint *like; /* of another plan for the same step, perhaps with the same order; NULL: none */
     bool              math;        /* attention is not fused: its scores are stored */
     struct cm__stacks *stacks;     /* recurrent layers that run as one call; NULL: none, or not caching */
@@ -155,6 +157,12 @@ bool cm__loops_layers(const cm_device *device);
 bool cm__is_loop(const cm_footprint *f, cm__ctx *scratch); /* the layers of this step are a loop */
 void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch);
 
+/* tiles.c: finds the images of convolutions whose padding depends on the batch size; bytes of a piece with it; the peak at
+   a batch size, its node and categories. */
+void   cm__find_images(cm_footprint *f);
+double cm__piece_at(const cm_footprint *f, const cm__piece *x, double batch);
+double cm__tiled_peak(const cm_footprint *f, double batch, cm_memory_use *use);
+
 /* saved.c: what a loop over layers stores until backward's loop ends at node `end`. */
 void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end);
 
@@ -201,5 +209,7 @@ int32_t   cm__alive_next(cm__alive *alive); /* -1: there are no more nodes */
 /* Adds a node's memory, and its memory with the temporary, unless another node exceeds it at every batch size. */
 void cm__summit_add(cm__ctx *ctx, cm__summits *s, cm_poly bytes, const cm__temporary *temporary, int32_t node);
 const cm__summit *cm__summit_at(const cm__summits *s, double batch, double *bytes); /* NULL: there is none */
+/* The most bytes at a batch size, without what the libraries and the allocator add, and where that is; 0: nothing is stored. */
+double            cm__peak_at(const cm_footprint *f, double batch, cm_memory_use *use);
 
 #endif

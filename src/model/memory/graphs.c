@@ -104,6 +104,22 @@ static void loop(cm_footprint *f, cm__ctx *scratch)
     cm__saved_pieces(f, scratch, end);
 }
 
+/* A gradient in 16 bits is cast before the update. */
+static bool is_of_weight(const cm_graph *g, const cm__piece *x)
+{
+    cm_role        role = cm__t(g, x->tensor)->role;
+    const cm_node *next = x->dies >= 0 && x->dies < g->n_nodes ? &g->nodes[x->dies] : NULL;
+    bool           cast = next && next->op == CM_OP_CAST && cm__t(g, next->outputs[0])->role == CM_ROLE_PARAMETER_GRADIENT;
+    return x->born >= 0 && (role == CM_ROLE_CAST || role == CM_ROLE_PARAMETER_GRADIENT || cast);
+}
+
+/* Without a loop, casts of weights and the update run in the kernels that read the weights and compute their gradients. */
+static void join_weights(cm_footprint *f)
+{
+    for (int32_t i = 0; i < f->n_pieces; i++)
+        if (is_of_weight(f->step, &f->pieces[i])) f->pieces[i].bytes = (cm_poly){{0}}, f->pieces[i].born = f->pieces[i].dies = -1;
+}
+
 bool cm__loops_layers(const cm_device *device) { return cm__value_or(device->execution.layer_loop, 0) > 0; }
 
 /* More than half of the layers do the same work: those of a transformer do, a ResNet's blocks do not. */
@@ -132,4 +148,5 @@ void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch)
     merge_loss(f, words_of(f->step));
     narrow(f);
     if (cm__is_loop(f, scratch)) loop(f, scratch);
+    else if (cm__loops_layers(f->device)) join_weights(f);
 }

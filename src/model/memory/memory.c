@@ -377,6 +377,8 @@ static void find_pieces(cm_footprint *f, const cm_footprint *like)
     else find_whole(f);
     cm__shard(f);
     sum_up(f);
+    cm__find_images(f);
+    if (f->channels) f->alive = cm__alive_of(f->ctx, f);
     f->slack_bytes = f->caching ? cm__simulate_slack(f) : 0;
 }
 
@@ -404,6 +406,8 @@ static void take_pieces(cm_footprint *f, const cm_footprint *like)
     f->n_temporaries = like->n_temporaries;
     f->temporary_of = like->temporary_of;
     f->summits = like->summits;
+    f->channels = like->channels;
+    f->alive = like->alive;
     f->slack_bytes = like->slack_bytes;
     if (cm__same_library(f, like)) f->simulations = like->simulations;
 }
@@ -465,16 +469,23 @@ cm_runtime cm_footprint_runtime(const cm_footprint *footprint) { return footprin
 
 /* ---- evaluation ------------------------------------------------------------------------------------------------- */
 
+double cm__peak_at(const cm_footprint *f, double batch, cm_memory_use *use)
+{
+    double total;
+    use->peak_node = -1;
+    if (f->channels) return cm__tiled_peak(f, batch, use);
+    const cm__summit *peak = cm__summit_at(&f->summits, batch, &total);
+    if (!peak) return 0;
+    use->peak_node = peak->node;
+    for (cm_category c = 0; c < CM_CATEGORIES; c++) use->categories[c] = cm__poly_at(&f->peaks[peak - f->summits.list].of[c], batch);
+    return total;
+}
+
 void cm_footprint_at(const cm_footprint *f, int64_t batch, cm_memory_use *use)
 {
     memset(use, 0, sizeof *use);
-    double            total;
-    const cm__summit *peak = cm__summit_at(&f->summits, (double)batch, &total);
-    use->peak_node = peak ? peak->node : -1;
-    for (cm_category c = 0; peak && c < CM_CATEGORIES; c++)
-        use->categories[c] = cm__poly_at(&f->peaks[peak - f->summits.list].of[c], (double)batch);
-    double beside = (peak ? f->library_bytes : 0) + f->slack_bytes;
-    if (peak) use->categories[CM_CATEGORY_EPHEMERAL] += cm__temporary_at(cm__temporary_of(f, peak->node), (double)batch);
+    double total = cm__peak_at(f, (double)batch, use), beside = (use->peak_node >= 0 ? f->library_bytes : 0) + f->slack_bytes;
+    if (use->peak_node >= 0) use->categories[CM_CATEGORY_EPHEMERAL] += cm_footprint_temporary(f, batch, use->peak_node);
     use->categories[CM_CATEGORY_EPHEMERAL] += beside;
     use->peak_bytes = use->reserved_bytes = total + beside;
     use->context_bytes = f->context_bytes;
@@ -496,7 +507,7 @@ int32_t cm_footprint_alive(const cm_footprint *f, int64_t batch, int32_t node, c
     int32_t count = 0;
     for (int32_t p = 0; most > 0 && p < f->n_pieces; p++) {
         const cm__piece *x = &f->pieces[p];
-        double           bytes = cm__poly_at(&x->bytes, (double)batch);
+        double           bytes = cm__piece_at(f, x, (double)batch);
         if (x->born > node || x->dies < node || bytes <= 0) continue;
         insert_alive(alive, &count, most, (cm_alive){x->tensor, x->category, bytes});
     }
@@ -508,7 +519,7 @@ int32_t cm_footprint_pieces(const cm_footprint *f) { return f->n_pieces; }
 cm_stored cm_footprint_piece(const cm_footprint *f, int64_t batch, int32_t piece)
 {
     const cm__piece *x = &f->pieces[piece];
-    return (cm_stored){x->tensor, x->born, x->dies, x->category, fmax(0, cm__poly_at(&x->bytes, (double)batch))};
+    return (cm_stored){x->tensor, x->born, x->dies, x->category, fmax(0, cm__piece_at(f, x, (double)batch))};
 }
 
 double cm_footprint_temporary(const cm_footprint *f, int64_t batch, int32_t node)
