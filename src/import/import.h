@@ -15,7 +15,7 @@ cm_graph *cm__import_config(cm__ctx *ctx, const char *name, const char *text, si
 /* A recorded PyTorch step, .cmt.json (docs/capture.md). */
 cm_graph *cm__import_trace(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
-/* A training step as StableHLO text, .mlir (hlo/hlo.h). */
+/* A training step as StableHLO text, .mlir, or as the text of XLA's HLO, .hlo (hlo/hlo.h). */
 cm_graph *cm__import_hlo(cm__ctx *ctx, const char *name, const char *text, size_t size, const cm_load_options *o);
 
 /* What a captured step says of the question: cm_model_precision(), cm_model_runtime() and cm_model_plan(). */

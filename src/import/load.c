@@ -28,6 +28,8 @@ static bool starts_as_json(const cm__mapping *m)
     return i < m->size && m->bytes[i] == '{';
 }
 
+static bool is_hlo(const char *path) { return ends_with(path, ".mlir") || ends_with(path, ".hlo"); }
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -45,7 +47,7 @@ static cm_graph *load_file(cm__ctx *ctx, const char *path, const char *name, con
     ctx->file = cm__text_copy(ctx, path);
     cm__mapping *m = cm__file_map(ctx, path, ONNX_MAX, "protobuf ends at 2 GiB; export the weights as external data");
     bool         trace = ends_with(path, ".cmt.json"), json = !trace && starts_as_json(m),
-                 net = ends_with(path, ".net"), hlo = ends_with(path, ".mlir");
+                 net = ends_with(path, ".net"), hlo = is_hlo(path);
     int64_t      most = net ? NET_MAX : trace || hlo ? TRACE_MAX : json ? CONFIG_MAX : ONNX_MAX;
     if ((int64_t)m->size > most)
         cm__fail(ctx, CM_ERR_LIMIT, "%zu bytes are too many for a %s", m->size,
@@ -134,7 +136,7 @@ static cm_graph *load(cm__ctx *ctx, const char *spec, const cm_load_options *o)
     bool described = cm__is_description(spec), sized = !described && (file ? !ends_with(file, ".json") : net);
     if (o->dims && o->dims[0] && !sized && (described || file || info))
         cm__fail(ctx, CM_ERR_UNSUPPORTED, "--dim sets free sizes of ONNX files and layer lists; this model has none");
-    bool ending = ends_with(spec, ".onnx") || ends_with(spec, ".json") || ends_with(spec, ".net") || ends_with(spec, ".mlir");
+    bool ending = ends_with(spec, ".onnx") || ends_with(spec, ".json") || ends_with(spec, ".net") || is_hlo(spec);
     bool hub = strchr(spec, '/') && cm__is_hub_name(spec) && !ending && stat(spec, &s);
     bool path = strchr(spec, '/') || ending || !stat(spec, &s);
     if (described) return cm__import_description(ctx, spec, o);
@@ -170,7 +172,7 @@ static cm_graph *load_and_finish(cm__ctx *ctx, const char *spec, const cm_load_o
 /* Nothing is decided if the file cannot be read; loading the file reports the error. */
 static cm__trace_origin origin_of(const char *spec)
 {
-    bool       step = spec && (ends_with(spec, ".cmt.json") || ends_with(spec, ".mlir"));
+    bool       step = spec && (ends_with(spec, ".cmt.json") || is_hlo(spec));
     cm__ctx   *ctx = step ? cm__ctx_new(NULL) : NULL;
     cm__trace_origin open = {CM_PRECISION_DEFAULT, CM_RUNTIME_DEFAULT, {0}}, origin;
     if (!ctx) return open;
@@ -179,7 +181,7 @@ static cm__trace_origin origin_of(const char *spec)
         return open;
     }
     cm__mapping *m = cm__file_map(ctx, spec, TRACE_MAX, "too large for a trace");
-    origin = ends_with(spec, ".mlir")
+    origin = is_hlo(spec)
                  ? cm__import_hlo_origin(ctx, (const char *)m->bytes, m->size)
                  : cm__import_trace_origin(ctx, (const char *)m->bytes, m->size);
     cm__file_unmap(m);

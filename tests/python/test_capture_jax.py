@@ -55,7 +55,7 @@ DEVICES = ("nvidia-h200", "google-tpu-v5e")
 
 
 def ask(command, name, *options):
-    path = name if os.sep in name else os.path.join(CAPTURES, name if name.endswith(".mlir") else f"{name}.cmt.json")
+    path = name if os.sep in name else os.path.join(CAPTURES, name if name.endswith((".mlir", ".hlo")) else f"{name}.cmt.json")
     done = subprocess.run([PROGRAM, command, path, "--json", *options], capture_output=True, text=True)
     assert done.returncode in (0, 3), done.stderr  # 3: it does not fit
     assert "warning" not in done.stderr, done.stderr
@@ -198,13 +198,20 @@ class Text(unittest.TestCase):
     def test_stored(self):
         for name in ("autoencoder", "lstm", "gpt"):
             self.beside(name, f"{name}.mlir")
+        for name, text in (("autoencoder", "image.hlo"), ("lstm", "loop.hlo")):
+            self.beside(name, os.path.join(ROOT, "tests", "fuzz", "corpus", "hlo", text))
 
     def test_refusals(self):
         with open(os.path.join(CAPTURES, "autoencoder.mlir"), encoding="utf-8") as stored:
             text = stored.read()
-        for old, new, why in (("stablehlo.maximum", "stablehlo.fold", r"line \d+: operation 'fold' is not known"),
-                              ("tensor<4x16x16x3xf32>", "tensor<?x16x16x3xf32>", "lower the step with arrays of known shapes")):
-            handle, path = tempfile.mkstemp(suffix=".mlir")
+        with open(os.path.join(ROOT, "tests", "fuzz", "corpus", "hlo", "image.hlo"), encoding="utf-8") as stored:
+            module = stored.read()
+        for text, old, new, why in ((text, "stablehlo.maximum", "stablehlo.fold", r"line \d+: operation 'fold' is not known"),
+                                    (text, "tensor<4x16x16x3xf32>", "tensor<?x16x16x3xf32>", "lower the step with arrays of known shapes"),
+                                    (module, " maximum(", " fold(", r"line \d+: operation 'fold' is not known"),
+                                    (module, "f32[4,16,16,3]", "f32[<=4,16,16,3]", "lower the step with arrays of known shapes"),
+                                    (module, " tanh(", " tanh(nothing.1, ", r"line \d+: a value that nothing has made at 'nothing.1")):
+            handle, path = tempfile.mkstemp(suffix=".hlo" if text is module else ".mlir")
             with os.fdopen(handle, "w", encoding="utf-8") as out:
                 out.write(text.replace(old, new))
             done = subprocess.run([PROGRAM, "graph", path], capture_output=True, text=True)
@@ -414,14 +421,15 @@ class Live(unittest.TestCase):
             sharded("v6e")
 
     def test_lowered_text(self):
-        """All ten networks, as jax.jit(step).lower(...).as_text() prints them."""
+        """All ten networks, as jax.jit(step).lower(...).as_text() prints them, and as the text of XLA's HLO."""
         with tempfile.TemporaryDirectory() as folder:
             for name, sizes in SIZES.items():
                 built, path = builder(name)(**sizes), os.path.join(folder, f"{name}.mlir")
                 step = built["train_step"] if hasattr(built["train_step"], "lower") else jax.jit(built["train_step"])
-                with open(path, "w", encoding="utf-8") as out:
-                    out.write(step.lower(*built["args"]).as_text())
-                Text.beside(self, name, path)
+                for end, dialect in ((".mlir", "stablehlo"), (".hlo", "hlo")):
+                    with open(path.replace(".mlir", end), "w", encoding="utf-8") as out:
+                        out.write(step.lower(*built["args"]).as_text(dialect=dialect))
+                    Text.beside(self, name, path.replace(".mlir", end))
 
     def test_optimizers(self):
         self.assertEqual(captured("gpt", **SIZES["gpt"]).content["updates"][0]["kind"], "momentum")

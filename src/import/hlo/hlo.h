@@ -2,7 +2,7 @@
 /*
  * hlo.h - a training step as StableHLO text (.mlir), as jax.jit(step).lower(...).as_text() prints it.
  *
- * parse.c reads the text into functions and operations. walk.c runs over the step: calls are inlined, loops of known length
+ * parse.c reads the text into functions and operations; module.c does so with the text of XLA's HLO (.hlo). walk.c runs over the step: calls are inlined, loops of known length
  * unrolled. batch.c follows the batch through all dimensions, so that sizes are functions of it. step.c finds the loss, the
  * parameters and the update; rules.c translates forward into the operators of a capture, which trace/ imports.
  */

@@ -113,7 +113,8 @@ static bool is_of_weight(const cm_graph *g, const cm__piece *x)
     return x->born >= 0 && (role == CM_ROLE_CAST || role == CM_ROLE_PARAMETER_GRADIENT || cast);
 }
 
-/* Without a loop, casts of weights and the update run in the kernels that read the weights and compute their gradients. */
+/* In networks of convolutions, casts of weights and the update run in the kernels that read the weights and compute their
+   gradients. */
 static void join_weights(cm_footprint *f)
 {
     for (int32_t i = 0; i < f->n_pieces; i++)
@@ -148,5 +149,5 @@ void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch)
     merge_loss(f, words_of(f->step));
     narrow(f);
     if (cm__is_loop(f, scratch)) loop(f, scratch);
-    else if (cm__loops_layers(f->device)) join_weights(f);
+    else if (cm__loops_layers(f->device) && cm__facts_of(f->step).convolves) join_weights(f);
 }
