@@ -2,9 +2,10 @@
 /*
  * hlo.h - a training step as StableHLO text (.mlir), as jax.jit(step).lower(...).as_text() prints it.
  *
- * parse.c reads the text into functions and operations; module.c does so with the text of XLA's HLO (.hlo). walk.c runs over the step: calls are inlined, loops of known length
- * unrolled. batch.c follows the batch through all dimensions, so that sizes are functions of it. step.c finds the loss, the
- * parameters and the update; rules.c translates forward into the operators of a capture, which trace/ imports.
+ * parse.c reads the text into functions and operations; module.c does so with the text of XLA's HLO (.hlo). walk.c runs over the
+ * step: calls are inlined, loops of known length unrolled. batch.c follows the batch through all dimensions, so that sizes are
+ * functions of it. step.c finds the loss, the parameters and the update, shardings.c the plan; rules.c translates forward into the
+ * operators of a capture, which trace/ imports.
  */
 #ifndef CM_IMPORT_HLO_HLO_H
 #define CM_IMPORT_HLO_HLO_H
@@ -55,6 +56,7 @@ typedef struct cm__hlo_module {
     cm__hlo_function *functions;
     int32_t           n_functions, cap_functions;
     cm__map           by_name;
+    cm__span          mesh; /* the line of the first mesh with named axes; length 0: none */
 } cm__hlo_module;
 
 enum {
@@ -167,6 +169,9 @@ void    cm__hlo_translate(cm__hlo_capture *c, cm__hlo_equation *e);
 void    cm__hlo_record_product(cm__hlo_capture *c, const cm__hlo_equation *e); /* of backward, for its FLOP */
 int32_t cm__hlo_row_of(cm__hlo_capture *c, int32_t value);
 double  cm__hlo_product_flop(const cm__hlo_step *s, const cm__hlo_equation *e); /* as XLA counts them, without pads */
+
+/* shardings.c: the plan by which the arguments are divided, as a capture has it; NULL: one device has them. */
+json_t *cm__hlo_plan(cm__hlo_step *s, const char *const *roles);
 
 /* The step as a capture's JSON, released with the context. */
 json_t *cm__hlo_captured(cm__ctx *ctx, const char *name, const char *text, size_t size);

@@ -400,8 +400,12 @@ cm__hlo_module *cm__hlo_parse(cm__ctx *ctx, const char *text, size_t size)
             while (cm__hlo_here(&t) && cm__hlo_here(&t) != '{' && !cm__hlo_at(&t, "attributes")) cm__hlo_next(&t);
             if (cm__hlo_take(&t, "attributes")) cm__hlo_skip(&t), cm__hlo_balanced(&t);
             cm__hlo_need(&t, "{");
-        } else /* a line of locations or meshes, or the end of the module: not needed */
+        } else { /* a mesh; a line of locations, or the end of the module: not needed */
+            bool        mesh = cm__hlo_at(&t, "sdy.mesh") && !m->mesh.length;
+            const char *start = t.p;
             while (cm__hlo_here(&t) && cm__hlo_here(&t) != '\n') cm__hlo_next(&t);
+            if (mesh) m->mesh = (cm__span){start, (size_t)(t.p - start)};
+        }
     }
     return m;
 }

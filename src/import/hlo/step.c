@@ -376,7 +376,8 @@ json_t *cm__hlo_captured(cm__ctx *ctx, const char *name, const char *text, size_
     add_types(c.root, type_of_most(s, &a, &parameters), type_of_products(s));
     add_update(&c, &a, parameters);
     json_object_set_new(c.root, "parameters", json_integer((json_int_t)parameters));
-    json_t *warnings = json_array();
+    json_t *plan = cm__hlo_plan(s, a.roles), *warnings = json_array();
+    if (plan) json_object_set_new(c.root, "plan", plan);
     json_object_set_new(c.root, "warnings", warnings);
     for (int32_t i = 0; i < s->n_warnings; i++) json_array_append_new(warnings, json_string(s->warnings[i]));
     cm__place(ctx, "%s", "");
