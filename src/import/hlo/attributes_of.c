@@ -13,7 +13,7 @@ const cm__hlo_attribute *cm__hlo_given(const cm__hlo_instruction *x, const char 
 
 static void write(cm__hlo_parser *t, cm__hlo_instruction *x, const char *text)
 {
-    const char *all = cm__format(t->ctx, "%.*s%s ", (int)x->op.text.length, x->op.text.length ? x->op.text.text : "", text);
+    const char *all = cm__format(t->ctx, "%.*s%s ", (int)x->op.text.length, x->op.text.text, text);
     x->op.text = cm__span_of(all);
 }
 

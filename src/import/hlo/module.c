@@ -174,7 +174,7 @@ static void add_calling(cm__hlo_parser *t, cm__hlo_op *op, cm__span name, const 
     const cm__hlo_function *f = computation(t, name);
     cm__hlo_op              call = {.name = cm__span_of("call"), .line = op->line, .n_results = results->n_types, .types = results->types,
                                     .n_types = results->n_types};
-    cm__hlo_op              end = {.name = cm__span_of("return"), .line = op->line};
+    cm__hlo_op              end = {.name = cm__span_of("return"), .text = cm__span_of(""), .line = op->line};
     call.text = cm__span_of(cm__format(t->ctx, "@%.*s(", (int)f->name.length, f->name.text));
     cm__hlo_set_kind(t, &call);
     cm__hlo_set_kind(t, &end);
@@ -343,7 +343,7 @@ static void keep_parameter(reader *r, const cm__hlo_instruction *x)
 static int32_t statement(reader *r, cm__hlo_function *f, bool *root)
 {
     cm__hlo_parser *t = r->t;
-    cm__hlo_instruction     x = {.op = {.line = t->line}};
+    cm__hlo_instruction x = {.op = {.line = t->line, .text = cm__span_of("")}};
     *root = cm__hlo_take(t, "ROOT ");
     blank(t, false);
     takes(t, '%');
@@ -443,7 +443,7 @@ static void add_arguments(reader *r, cm__hlo_function *f)
 
 static void add_end(reader *r, cm__hlo_function *f, const cm__hlo_bundle *made)
 {
-    cm__hlo_op end = {.name = cm__span_of("return"), .line = r->t->line};
+    cm__hlo_op end = {.name = cm__span_of("return"), .text = cm__span_of(""), .line = r->t->line};
     cm__hlo_set_kind(r->t, &end);
     for (int32_t i = 0; i < made->n; i++) cm__hlo_add_operand(r->t, &end, made->slots[i]);
     cm__hlo_add_op(r->t, &f->body, &end);
