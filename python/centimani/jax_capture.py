@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from .errors import CaptureError
+from .errors import CaptureError, user_line
 from .jax_compiled import compiled
 from .jax_rules import Lowering, dtype_name, product_flop
 from .jax_shardings import Shardings
@@ -89,6 +89,16 @@ class Run:
         self.results = self.walk.run(body, self.walk.constants(consts), self.leaves)
         self.walk.mark_ends()
         self.result_paths = [path for path, _ in tree_flatten_with_path(traced.out_info)[0]]
+
+
+def _traced(step: Callable[..., Any], arguments: Arguments, batch: int) -> Run:
+    """An error that the step has at the arguments' own batch size is its own."""
+    try:
+        return Run(step, arguments, batch)
+    except (TypeError, ValueError) as error:
+        Run(step, arguments, arguments.batch)
+        raise CaptureError(f"the step does not run with {batch} samples: {str(error).splitlines()[0][:200]}\n  at {user_line(error)}\n"
+                           "  Its sizes must follow from the arrays that batch_argnums names, such as x.shape[0].") from None
 
 
 def _needed(results: Sequence[Value]) -> "set[int]":
@@ -284,7 +294,7 @@ def capture_jax(train_step: Callable[..., Any], *args: Any, batch_argnums: Union
     with Progress(f"capture of {name or getattr(train_step, '__name__', 'a JAX step')}") as progress:
         for batch, _ in points:
             progress.say(f"batch {batch}")
-            runs.append(Run(train_step, arguments, batch))
+            runs.append(_traced(train_step, arguments, batch))
             losses.append(_loss(runs[-1]))
             steps.append(_lowered(runs[-1], losses[-1]))
     each = runs[0].walk.divided  # of shard_map, the program of one device is recorded

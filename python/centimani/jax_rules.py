@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .jaxpr import FORWARD, Equation, Value
@@ -117,7 +118,9 @@ class Lowering:
         storage = self.tensors.rows[inputs[0]].storage if view and inputs and inputs[0] >= 0 else None
         made = self.row(shape, dtype, storage=storage)
         e = self.now
-        self.ops.append(Op(f"aten::{name}", FORWARD, inputs, [made] + [-1] * further, attrs, e.scope if e else "",
+        lists = {k: [operator.index(i) if hasattr(i, "__index__") and not isinstance(i, bool) else i for i in v] if isinstance(v, (list, tuple)) else v
+                 for k, v in attrs.items()}  # vmap leaves axes as NumPy's numbers
+        self.ops.append(Op(f"aten::{name}", FORWARD, inputs, [made] + [-1] * further, lists, e.scope if e else "",
                            e.segment if e else -1))
         return made
 

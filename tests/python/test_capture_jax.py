@@ -431,6 +431,17 @@ class Live(unittest.TestCase):
                         out.write(step.lower(*built["args"]).as_text(dialect=dialect))
                     Text.beside(self, name, path.replace(".mlir", end))
 
+    def test_batch_of_the_code(self):
+        """vmap leaves axes as NumPy's numbers; a batch size that the code states is refused with its line."""
+        def step_of(forward):
+            def step(w, x):
+                loss, gradient = jax.value_and_grad(lambda w: forward(w, x))(w)
+                return w - gradient, loss
+            return centimani.capture_jax(step, jnp.zeros((8, 8)), jnp.zeros((4, 8)), batch_argnums=1)
+        step_of(lambda w, x: jax.vmap(lambda row: jnp.tanh(row @ w).sum())(x).mean()).json()
+        with self.assertRaisesRegex(centimani.CaptureError, r"does not run with \d+ samples: (.|\n)*test_capture_jax.py:\d+"):
+            step_of(lambda w, x: (x @ w).reshape(4, 2, 4).sum())
+
     def test_optimizers(self):
         self.assertEqual(captured("gpt", **SIZES["gpt"]).content["updates"][0]["kind"], "momentum")
         self.assertEqual(captured("unet", **SIZES["unet"]).content["updates"][0]["kind"], "adam")
