@@ -46,23 +46,8 @@ static bool takes(cm__hlo_parser *t, char c)
     return true;
 }
 
-/* From a bracket to the one that closes it; "<=" is none here. */
-static cm__span enclosed(cm__hlo_parser *t)
-{
-    const char *start = t->p;
-    int32_t     depth = 0;
-    do {
-        if (t->p >= t->end) cm__hlo_fail(t, "a bracket that nothing closes");
-        if (*t->p == '"') {
-            cm__hlo_string(t);
-            continue;
-        }
-        if (strchr("([{", *t->p)) depth++;
-        else if (strchr(")]}", *t->p)) depth--;
-        cm__hlo_next(t);
-    } while (depth > 0);
-    return (cm__span){start, (size_t)(t->p - start)};
-}
+/* "<=" is no bracket here. */
+static cm__span enclosed(cm__hlo_parser *t) { return cm__hlo_bracketed(t, "([{", ")]}"); }
 
 static bool is_name(char c)
 {

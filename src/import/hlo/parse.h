@@ -30,7 +30,8 @@ bool     cm__hlo_take(cm__hlo_parser *t, const char *text);
 void     cm__hlo_need(cm__hlo_parser *t, const char *text);
 cm__span cm__hlo_word(cm__hlo_parser *t);
 void     cm__hlo_string(cm__hlo_parser *t);
-cm__span cm__hlo_balanced(cm__hlo_parser *t); /* everything between a bracket and the one that closes it */
+cm__span cm__hlo_bracketed(cm__hlo_parser *t, const char *open, const char *close); /* from a bracket to the one that closes it */
+static inline cm__span cm__hlo_balanced(cm__hlo_parser *t) { return cm__hlo_bracketed(t, "([{<", ")]}>"); }
 
 /* ---- parse.c ------------------------------------------------------------------------------------------------------ */
 

@@ -59,8 +59,7 @@ void cm__hlo_string(cm__hlo_parser *t)
     t->p++;
 }
 
-/* Everything between a bracket and the one that closes it. */
-cm__span cm__hlo_balanced(cm__hlo_parser *t)
+cm__span cm__hlo_bracketed(cm__hlo_parser *t, const char *open, const char *close)
 {
     const char *start = t->p;
     int32_t     depth = 0;
@@ -71,8 +70,8 @@ cm__span cm__hlo_balanced(cm__hlo_parser *t)
             continue;
         }
         if (cm__hlo_at(t, "->")) t->p++;
-        else if (strchr("([{<", *t->p)) depth++;
-        else if (strchr(")]}>", *t->p)) depth--;
+        else if (strchr(open, *t->p)) depth++;
+        else if (strchr(close, *t->p)) depth--;
         cm__hlo_next(t);
     } while (depth > 0);
     return (cm__span){start, (size_t)(t->p - start)};
