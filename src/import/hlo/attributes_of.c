@@ -128,7 +128,7 @@ static void write_dimensions(cm__hlo_parser *t, cm__hlo_instruction *x, cm__span
 
 void cm__hlo_write_attributes(cm__hlo_parser *t, cm__hlo_instruction *x)
 {
-    static const char *const unread[] = {"metadata", "backend_config", "frontend_attributes", "sharding", "to_apply", "calls", "body",
+    static const char *const unread[] = {"metadata", "backend_config", "frontend_attributes", "to_apply", "calls", "body",
                                          "condition", "branch_computations", "true_computation", "false_computation", "select",
                                          "scatter", "index", "control-predecessors", "origin"};
     int64_t list[CM__HLO_LIST_MAX];
@@ -143,7 +143,9 @@ void cm__hlo_write_attributes(cm__hlo_parser *t, cm__hlo_instruction *x)
         else if (cm__span_is(a->key, "dim_labels")) write_labels(t, x, a->value);
         else if (cm__span_is(a->key, "slice")) write_ranges(t, x, cm__hlo_inside(a->value));
         else if (cm__span_is(a->key, "dimensions")) write_dimensions(t, x, a->value);
-        else if (cm__span_is(a->key, "custom_call_target")) write(t, x, cm__format(t->ctx, "@%s", cm__hlo_copied(t, cm__hlo_inside(a->value))));
+        else if (cm__span_is(a->key, "sharding")) {
+            if (x->op.kind == CM__HLO_custom_call) write(t, x, cm__format(t->ctx, "mhlo.sharding = \"%s\"", cm__hlo_copied(t, a->value)));
+        } else if (cm__span_is(a->key, "custom_call_target")) write(t, x, cm__format(t->ctx, "@%s", cm__hlo_copied(t, cm__hlo_inside(a->value))));
         else if (cm__span_is(a->key, "padding") && x->op.kind == CM__HLO_pad) {
             int32_t n = cm__hlo_numbers(a->value, 3, list);
             write_list(t, x, "low", list, n, 0, 3);

@@ -150,15 +150,18 @@ static bool cut(mesh *m, int64_t at)
         axis *x = &m->axes[k];
         if (at <= x->stride || at >= x->stride * x->size) continue;
         if (at % x->stride || x->size % (at / x->stride) || m->n == AXES_MAX) return false;
-        m->axes[m->n++] = (axis){.stride = at, .size = x->size / (at / x->stride), .name = x->name};
-        m->axes[k].size = at / x->stride;
+        axis rest = *x;
+        rest.stride = at;
+        rest.size = x->size / (at / x->stride);
+        x->size = at / x->stride;
+        m->axes[m->n++] = rest;
     }
     return true;
 }
 
 static bool read_tiles(const cm__hlo_step *s, cm__span attributes, mesh *known, tiles *t)
 {
-    cm__span named = after(attributes, "sdy.sharding<"), order = after(attributes, "sharding = \"{");
+    cm__span named = after(attributes, "<@"), order = after(attributes, "sharding = \"{");
     int64_t  devices = 1;
     if (named.length && known->n) return read_axes(named, known, t);
     if (!order.length || memcmp(order.text, "devices=", order.length < 8 ? order.length : 8) != 0) return true; /* whole */
@@ -224,18 +227,43 @@ static json_t *plan_of(cm__hlo_step *s, const mesh *m)
                      "zero", sharded > 1 ? 3 : divided_states, "ep", (json_int_t)ep);
 }
 
+static bool add_cuts(mesh *m, const tiles *t)
+{
+    bool read = true;
+    for (int32_t k = 0; k < t->n && read; k++) read = cut(m, t->of[k].stride) && cut(m, t->of[k].stride * t->of[k].size);
+    return read;
+}
+
+/* Where no samples are divided, sharding constraints of activations divide them: their first dimension is the batch. */
+static bool constrained(const cm__hlo_step *s, mesh *m)
+{
+    bool read = true;
+    for (int32_t f = 0; f < s->module->n_functions; f++)
+        for (int32_t i = 0; i < s->module->functions[f].body.n_ops && read; i++) {
+            const cm__hlo_op *op = &s->module->functions[f].body.ops[i];
+            bool              given = op->kind == CM__HLO_sharding_constraint || (op->kind == CM__HLO_custom_call && after(op->text, "@Sharding").length);
+            tiles             t = {.n = 0};
+            if (!given) continue;
+            read = read_tiles(s, op->text, m, &t) && add_cuts(m, &t);
+            for (int32_t k = 0; k < t.n; k++) t.dim[k] = t.dim[k] ? -1 : 0;
+            if (read) mark(m, &t, "input");
+        }
+    return read;
+}
+
 json_t *cm__hlo_plan(cm__hlo_step *s, const char *const *roles)
 {
     int32_t n = s->main->n_arguments;
     tiles  *of = cm__alloc_array(s->ctx, (size_t)n + 1, sizeof *of);
     mesh    m = read_mesh(s->module->mesh);
-    bool    read = true;
-    for (int32_t i = 0; i < n && read; i++) read = read_tiles(s, s->main->arguments[i].attributes, &m, &of[i]);
-    for (int32_t i = 0; i < n && read; i++)
-        for (int32_t k = 0; k < of[i].n && read; k++)
-            read = cut(&m, of[i].of[k].stride) && cut(&m, of[i].of[k].stride * of[i].of[k].size);
+    bool    read = true, divided = false;
+    for (int32_t i = 0; i < n && read; i++) {
+        read = read_tiles(s, s->main->arguments[i].attributes, &m, &of[i]);
+        for (int32_t k = 0; k < of[i].n; k++) divided |= strcmp(roles[i], "input") == 0 && of[i].dim[k] == 0;
+    }
+    for (int32_t i = 0; i < n && read; i++) read = add_cuts(&m, &of[i]);
+    for (int32_t i = 0; i < n && read; i++) mark(&m, &of[i], roles[i]);
+    if (read && !divided) read = constrained(s, &m);
     if (!read) cm__hlo_warn(s, "the shardings of the step are not read as a plan");
-    if (!read || m.devices < 2) return NULL;
-    for (int32_t i = 0; i < n; i++) mark(&m, &of[i], roles[i]);
-    return plan_of(s, &m);
+    return read && m.devices > 1 ? plan_of(s, &m) : NULL;
 }

@@ -15,7 +15,7 @@
 #define STEP                                                                                                           \
     "module @step {\n  %s\n  func.func public @main(%%w: tensor<8x4xf32> {%s}, %%m: tensor<8x4xf32> {%s}, %%x: tensor<16x8xf32> {%s}) "       \
     "-> (tensor<8x4xf32>, tensor<8x4xf32>, tensor<f32>) {\n"                                                           \
-    "    %%p = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>\n" \
+    "    %%p = stablehlo.dot_general %%x, %%w, contracting_dims = [1] x [0] : (tensor<16x8xf32>, tensor<8x4xf32>) -> tensor<16x4xf32>\n%s" \
     "    %%zero = stablehlo.constant dense<0.0> : tensor<f32>\n"                                                       \
     "    %%loss = stablehlo.reduce(%%p init: %%zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<16x4xf32>, tensor<f32>) -> tensor<f32>\n" \
     "    %%one = stablehlo.constant dense<1.0> : tensor<f32>\n"                                                        \
@@ -29,17 +29,22 @@
 #define AXES(text)  "sdy.sharding = #sdy.sharding<@mesh, [" text "]>"
 #define MESH        "sdy.mesh @mesh = <[\"data\"=4, \"model\"=2]>"
 
-static cm_plan plan_of(const char *mesh, const char *weights, const char *states, const char *samples)
+static cm_plan plan_with(const char *mesh, const char *weights, const char *states, const char *samples, const char *constraint)
 {
     char     text[4096];
     cm_diag  diag = {0};
     cm__ctx *ctx = cm__ctx_new(&diag);
-    int      size = snprintf(text, sizeof text, STEP, mesh, weights, states, samples);
+    int      size = snprintf(text, sizeof text, STEP, mesh, weights, states, samples, constraint);
     assert_true(ctx && size > 0 && (size_t)size < sizeof text);
     if (setjmp(ctx->trap)) fail_msg("%s: %s", diag.place, diag.reason);
     cm_plan plan = cm__import_hlo_origin(ctx, text, (size_t)size).plan;
     cm__ctx_free(ctx);
     return plan;
+}
+
+static cm_plan plan_of(const char *mesh, const char *weights, const char *states, const char *samples)
+{
+    return plan_with(mesh, weights, states, samples, "");
 }
 
 static void expect(cm_plan p, int devices, int tp, int dp, int zero)
@@ -73,6 +78,18 @@ static void test_tiles(void **state)
     expect(plan_of("", "", "", ""), 0, 0, 0, 0);
 }
 
+/* A constraint of activations counts where no samples are divided. */
+static void test_constraints(void **state)
+{
+    (void)state;
+    const char *by_name = "    %q = sdy.sharding_constraint %p <@mesh, [{\"data\"}, {\"model\"}]> : tensor<16x4xf32>\n";
+    const char *by_tiles = "    %q = stablehlo.custom_call @Sharding(%p) {mhlo.sharding = \"{devices=[8,1]<=[8]}\"} : (tensor<16x4xf32>) -> tensor<16x4xf32>\n";
+    expect(plan_with(MESH, "", "", "", by_name), 4, 1, 4, 0);
+    expect(plan_with(MESH, AXES("{}, {\"model\"}"), "", "", by_name), 8, 2, 4, 0);
+    expect(plan_with(MESH, "", "", AXES("{\"model\"}, {}"), by_name), 2, 1, 2, 0);
+    expect(plan_with("", "", "", "", by_tiles), 8, 1, 8, 0);
+}
+
 /* Text from outside that is no sharding. */
 static void test_others(void **state)
 {
@@ -89,6 +106,7 @@ static void test_others(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_tiles), cmocka_unit_test(test_others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_tiles), cmocka_unit_test(test_constraints),
+                                       cmocka_unit_test(test_others)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
