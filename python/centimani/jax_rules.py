@@ -193,9 +193,10 @@ def _scalar(v: Value) -> bool:
 def _binary(name: str) -> Rule:
     def rule(t: Lowering, e: Equation) -> int:
         a, b = e.inputs
-        if _scalar(b) and not _scalar(a):
+        whole = e.outputs[0].shape  # an operand of numbers that are all equal may spread the other one
+        if _scalar(b) and not _scalar(a) and a.shape == whole:
             return t.emit(name, [t.at(a)], *_out(e), other=_number(b))
-        if _scalar(a) and not _scalar(b):
+        if _scalar(a) and not _scalar(b) and b.shape == whole:
             return t.emit(name, [-1, t.at(b)], *_out(e), self=_number(a))
         return t.emit(name, [t.at(a), t.at(b)], *_out(e))
     return rule

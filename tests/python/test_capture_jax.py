@@ -442,6 +442,16 @@ class Live(unittest.TestCase):
         with self.assertRaisesRegex(centimani.CaptureError, r"does not run with \d+ samples: (.|\n)*test_capture_jax.py:\d+"):
             step_of(lambda w, x: (x @ w).reshape(4, 2, 4).sum())
 
+    def test_spreading_constant(self):
+        """Equal numbers of a larger shape spread the other operand, which is more than a number."""
+        def step(w, x):
+            loss, gradient = jax.value_and_grad(lambda w: ((x @ (w[:, :1, None] * jnp.ones((1, 1, 6)))[:, 0]) ** 2).mean())(w)
+            return w - gradient, loss
+        trace = centimani.capture_jax(step, jnp.zeros((8, 8)), jnp.zeros((4, 8)), batch_argnums=1)
+        for op in trace.content["ops"]:
+            shapes = [trace.content["tensors"][i]["dims"] for i in op["in"] + op["out"] if i >= 0]
+            self.assertFalse("other" in op.get("attrs", {}) and shapes[0] != shapes[-1], op)
+
     def test_optimizers(self):
         self.assertEqual(captured("gpt", **SIZES["gpt"]).content["updates"][0]["kind"], "momentum")
         self.assertEqual(captured("unet", **SIZES["unet"]).content["updates"][0]["kind"], "adam")
