@@ -78,8 +78,8 @@ static bool number_type(cm__span name, cm__hlo_type *type)
     cm__span digits = {name.text + whole, name.length - whole};
     const char *before = cm__span_is(name, "pred") ? "i1" : type->is_unsigned ? "ui" : whole ? "i" : "";
     if (cm__span_is(name, "pred")) digits.length = 0;
-    cm__join(text, sizeof text, before, "", NULL);
-    size_t used = strlen(text);
+    size_t used = strlen(before);
+    memcpy(text, before, used);
     memcpy(text + used, digits.text, digits.length);
     return cm__hlo_dtype_of((cm__span){text, used + digits.length}, &type->dtype);
 }
@@ -174,8 +174,8 @@ static void add_calling(cm__hlo_parser *t, cm__hlo_op *op, cm__span name, const 
 static void loop(cm__hlo_parser *t, cm__hlo_instruction *x)
 {
     const cm__hlo_attribute *parts[] = {cm__hlo_given(x, "condition"), cm__hlo_given(x, "body")};
-    int32_t          n = x->op.n_operands;
-    cm__hlo_op       test = {0};
+    int32_t                  n = x->op.n_operands;
+    cm__hlo_op               test = {0};
     if (!parts[0] || !parts[1]) cm__hlo_fail(t, "a loop needs a condition and a body");
     cm__hlo_add_type(t, &test, (cm__hlo_type){.dtype = CM_BOOL, .is_tensor = true, .dims = cm__alloc(t->ctx, sizeof(int64_t))});
     for (int i = 0; i < 2; i++) {
@@ -190,27 +190,29 @@ static void loop(cm__hlo_parser *t, cm__hlo_instruction *x)
 /* The index or the condition alone is the operand; each branch has a value of its own. */
 static void branches(reader *r, cm__hlo_instruction *x)
 {
-    cm__hlo_parser  *t = r->t;
-    const cm__hlo_attribute *list = cm__hlo_given(x, "branch_computations"), *yes = cm__hlo_given(x, "true_computation"), *no = cm__hlo_given(x, "false_computation");
-    cm__span         names = list ? cm__hlo_inside(list->value) : (cm__span){0};
-    bool             both = yes && no;
-    size_t           at = 0;
+    cm__hlo_parser          *t = r->t;
+    const cm__hlo_attribute *list = cm__hlo_given(x, "branch_computations");
+    const cm__hlo_attribute *yes = cm__hlo_given(x, "true_computation"), *no = cm__hlo_given(x, "false_computation");
+    cm__span                 names = list ? cm__hlo_inside(list->value) : (cm__span){0};
+    bool                     both = yes && no;
+    size_t                   at = 0;
     for (int32_t i = 1; i < x->n_operands; i++) {
         const cm__hlo_bundle *given = &r->bundles[x->operands[i]];
-        cm__span      name = both ? (i == 1 ? yes : no)->value : (cm__span){names.text + at, 0};
+        cm__span              name = both ? (i == 1 ? yes : no)->value : (cm__span){names.text + at, 0};
         while (!both && at + name.length < names.length && names.text[at + name.length] != ',') name.length++;
         at += name.length + 1;
         if (!name.length || (both && i > 2)) cm__hlo_fail(t, "a branch without a computation");
         add_calling(t, &x->op, name, given->slots, given->n, &x->op);
     }
+    if (x->op.n_operands < 1 || r->bundles[x->operands[0]].n != 1) cm__hlo_fail(t, "a branch without an index");
     x->op.n_operands = 1;
 }
 
 static void add_regions(reader *r, cm__hlo_instruction *x)
 {
     static const char *const reducers[] = {"select", "scatter", "to_apply"};
-    cm__hlo_parser  *t = r->t;
-    cm__hlo_kind     kind = cm__hlo_kind_of(&x->op);
+    cm__hlo_parser          *t = r->t;
+    cm__hlo_kind             kind = cm__hlo_kind_of(&x->op);
     const cm__hlo_attribute *called = cm__hlo_given(x, "to_apply") ? cm__hlo_given(x, "to_apply") : cm__hlo_given(x, "calls");
     if (kind == CM__HLO_loop) loop(t, x);
     else if (kind == CM__HLO_branch) branches(r, x);
@@ -301,7 +303,7 @@ static bool renames(reader *r, cm__hlo_instruction *x, cm__span what)
     }
     if (!cm__span_is(what, "get-tuple-element")) return false;
     const cm__hlo_attribute *index = cm__hlo_given(x, "index");
-    int64_t          i = -1;
+    int64_t                  i = -1;
     if (index) cm__parse_int(index->value, &i);
     const cm__hlo_bundle *of = x->n_operands == 1 ? &r->bundles[x->operands[0]] : NULL;
     if (!of || i < 0 || i >= of->parts) cm__hlo_fail(t, "a part that the tuple does not have");
@@ -315,7 +317,7 @@ static bool renames(reader *r, cm__hlo_instruction *x, cm__span what)
 static void keep_parameter(reader *r, const cm__hlo_instruction *x)
 {
     const cm__hlo_attribute *sharding = cm__hlo_given(x, "sharding");
-    int64_t          number;
+    int64_t                  number;
     if (!cm__parse_int(x->literal, &number) || number < 0 || number >= CM__HLO_RESULTS_MAX) cm__hlo_fail(r->t, "the number of a parameter is expected");
     while (r->n_parameters <= number) {
         r->parameters = cm__grow(r->t->ctx, r->parameters, r->n_parameters, &r->cap_parameters, sizeof *r->parameters);
@@ -327,7 +329,7 @@ static void keep_parameter(reader *r, const cm__hlo_instruction *x)
 /* NAME = TYPE OPERATION(OPERANDS), ATTRIBUTES. Returns the bundle that it makes. */
 static int32_t statement(reader *r, cm__hlo_function *f, bool *root)
 {
-    cm__hlo_parser *t = r->t;
+    cm__hlo_parser     *t = r->t;
     cm__hlo_instruction x = {.op = {.line = t->line, .text = cm__span_of("")}};
     *root = cm__hlo_take(t, "ROOT ");
     blank(t, false);
@@ -350,7 +352,7 @@ static int32_t statement(reader *r, cm__hlo_function *f, bool *root)
         if (given) keep_parameter(r, &x);
         else {
             name_operation(t, &x, what);
-            if (cm__span_is(x.op.name, "case") && x.n_operands && r->bundles[x.operands[0]].n == 1 && cm__hlo_given(&x, "true_computation")) x.op.name = cm__span_of("if");
+            if (cm__span_is(x.op.name, "case") && cm__hlo_given(&x, "true_computation")) x.op.name = cm__span_of("if");
             cm__hlo_set_kind(t, &x.op);
             if (constant) cm__hlo_write_constant(t, &x);
             else cm__hlo_write_attributes(t, &x);
@@ -384,7 +386,7 @@ static bool is_slice(const cm__hlo_op *op) { return op->kind == CM__HLO_slice &&
 static void insert_slice(slices *s, const cm__hlo_op *ops, int32_t at)
 {
     int32_t *place = &s->first[ops[at].operands[0]];
-    for (int i = 0; *place && (i > SORTED_MOST || !starts_before(&ops[at], &ops[*place - 1])); i++) place = &s->next[*place - 1];
+    for (int i = 0; *place && i < SORTED_MOST && !starts_before(&ops[at], &ops[*place - 1]); i++) place = &s->next[*place - 1];
     s->next[at] = *place;
     *place = at + 1;
 }
