@@ -193,7 +193,7 @@ static void branches(reader *r, cm__hlo_instruction *x)
     cm__hlo_parser          *t = r->t;
     const cm__hlo_attribute *list = cm__hlo_given(x, "branch_computations");
     const cm__hlo_attribute *yes = cm__hlo_given(x, "true_computation"), *no = cm__hlo_given(x, "false_computation");
-    cm__span                 names = list ? cm__hlo_inside(list->value) : (cm__span){0};
+    cm__span                 names = list ? cm__hlo_inside(list->value) : cm__span_of("");
     bool                     both = yes && no;
     size_t                   at = 0;
     for (int32_t i = 1; i < x->n_operands; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_step.c - small training steps as StableHLO text become the graphs that they describe, at any batch size. */
-#include "recorded_step.h"
+#include "hlo_text.h"
 
 #define WT "tensor<8x4xf32>"
 #define XT "tensor<6x8xf32>"
@@ -28,26 +28,6 @@
                 "    %d = stablehlo.dot_general %x, %g, contracting_dims = [0] x [0] : (" XT ", " YT ") -> " WT "\n"      \
                 "    %new = stablehlo.subtract %w, %d : " WT "\n"                                                       \
                 "    return %new, %loss : " WT ", tensor<f32>\n") more "}\n"
-
-static cm_status from(const char *text, cm_graph **g, cm_diag *diag)
-{
-    cm_load_options options = {0};
-    cm__ctx        *ctx = cm__ctx_new(diag);
-    assert_non_null(ctx);
-    if (setjmp(ctx->trap)) return cm__ctx_abandon(ctx);
-    *g = cm__import_hlo(ctx, "step", text, strlen(text), &options);
-    cm__finish(*g, CM_FUSE_NONE);
-    ctx->diag = NULL;
-    return CM_OK;
-}
-
-static cm_graph *imported(const char *text)
-{
-    cm_graph *g = NULL;
-    cm_diag   diag = {0};
-    if (from(text, &g, &diag) != CM_OK) fail_msg("%s: %s", diag.place, diag.reason);
-    return g;
-}
 
 static void a_linear_layer(void **state)
 {
