@@ -121,6 +121,29 @@ static void join_weights(cm_footprint *f)
         if (is_of_weight(f->step, &f->pieces[i])) f->pieces[i].bytes = (cm_poly){{0}}, f->pieces[i].born = f->pieces[i].dies = -1;
 }
 
+/* Convolutions compute a concatenation that they alone read: its parts live as long as it would. */
+static void join_parts(cm_footprint *f, cm__ctx *scratch)
+{
+    const cm_graph *g = f->step;
+    bool           *other = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *other);
+    int32_t        *piece = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *piece); /* plus 1; 0: none */
+    for (int32_t i = 0; i < g->n_nodes; i++)
+        for (int32_t k = 0; k < g->nodes[i].n_inputs; k++)
+            if (g->nodes[i].inputs[k] >= 0 && cm__class(&g->nodes[i]) != CM_CLASS_CONV) other[cm__t(g, g->nodes[i].inputs[k])->storage] = true;
+    for (int32_t i = 0; i < f->n_pieces; i++)
+        if (f->pieces[i].born >= 0 && !piece[f->pieces[i].tensor]) piece[f->pieces[i].tensor] = i + 1;
+    for (int32_t i = 0; i < f->n_pieces; i++) {
+        cm__piece     *x = &f->pieces[i];
+        const cm_node *n = x->born >= 0 ? &g->nodes[x->born] : NULL;
+        if (!n || n->op != CM_OP_CONCAT || n->phase != CM_FORWARD || other[x->tensor]) continue;
+        for (int32_t k = 0; k < n->n_inputs; k++) {
+            int32_t at = n->inputs[k] < 0 ? 0 : piece[cm__t(g, n->inputs[k])->storage];
+            if (at && f->pieces[at - 1].dies < x->dies) f->pieces[at - 1].dies = x->dies;
+        }
+        *x = (cm__piece){.tensor = x->tensor, .born = -1, .dies = -1, .category = x->category};
+    }
+}
+
 bool cm__loops_layers(const cm_device *device) { return cm__value_or(device->execution.layer_loop, 0) > 0; }
 
 /* More than half of the layers do the same work: those of a transformer do, a ResNet's blocks do not. */
@@ -149,5 +172,8 @@ void cm__graph_pieces(cm_footprint *f, cm__ctx *scratch)
     merge_loss(f, words_of(f->step));
     narrow(f);
     if (cm__is_loop(f, scratch)) loop(f, scratch);
-    else if (cm__loops_layers(f->device) && cm__facts_of(f->step).convolves) join_weights(f);
+    else if (cm__loops_layers(f->device) && cm__facts_of(f->step).convolves) {
+        join_weights(f);
+        join_parts(f, scratch);
+    }
 }
