@@ -4,8 +4,7 @@
  *
  * The last two dimensions of a layout are multiples of a tile of 8 x 128. The compiler makes the channels last and the batch
  * before them, or the batch last and the channels before it, whichever is padded less: 32 channels of 8 images take the
- * place of 128. A convolution of fewer channels than a tile has rows stores a
- * copy of its image so; the step is given that image with its own rows last.
+ * place of 128. An image of fewer channels than a tile has rows is given with its own rows last, and copied so.
  * These sizes are no polynomials of the batch size, so the peak is found again for each one that is asked.
  */
 #include <math.h>
@@ -58,10 +57,8 @@ static void start(const cm_graph *g, const cm_node *n, int8_t *channels)
 void cm__find_images(cm_footprint *f)
 {
     const cm_graph *g = f->step;
-    cm__ctx        *scratch = cm__scratch_new(f->ctx);
-    bool            loop = cm__is_loop(f, scratch); /* its images are those of patches, which are read once */
-    cm__scratch_free(scratch);
-    if (loop || !cm__is_vendors(f->options.runtime) || !cm__loops_layers(f->device) || !cm__facts_of(g).convolves) return;
+    if (!cm__is_vendors(f->options.runtime) || !cm__loops_layers(f->device) || !cm__facts_of(g).convolves) return;
+    if (cm__is_loop(f, f->ctx)) return; /* its images are those of patches, which are read once */
     f->channels = cm__alloc_array(f->ctx, (size_t)g->n_tensors + 1, sizeof *f->channels);
     for (int32_t i = 0; i < g->n_nodes; i++) start(g, &g->nodes[i], f->channels);
     for (int32_t i = 0; i < g->n_nodes; i++) pass_on(g, &g->nodes[i], f->channels);
