@@ -18,7 +18,7 @@ import torch
 
 NETWORKS = {}
 UNUSED = """
-    Bio ConfigSpace DateTime IPython SimpleITK adabelief_pytorch adam_atan2_pytorch ahocorasick aim aiohttp albumentations ale_py anndata
+    accelerate performer_pytorch torch_max_mem torch_ppr torchinfo Bio ConfigSpace DateTime IPython SimpleITK adabelief_pytorch adam_atan2_pytorch ahocorasick aim aiohttp albumentations ale_py anndata
     antialiased_cnns anyascii ase astartes asyml_utilities audiolm_pytorch audioread autofaiss autoray av bib_lookup bidi bioframe bioimage_cpp
     bioimageio biopython biosppy bitsandbytes boto3 botocore cached_property captum catalogue catboost category_encoders cleanfid cloudpickle colorama
     coloredlogs colorlog colt5_attention comet_ml compressai configargparse coqpit coreforecast ctranslate2 cuik_molmaker cupy cv2 dac
@@ -44,18 +44,6 @@ UNUSED = """
     urlobject utilsforecast validators vapoursynth vocos waitress wandb warp weasyprint webrtcvad wfdb wget x_clip xarray xlrd xlwt xmltodict xxhash
     yamlargparse yapecs yapf zarr zuko
 """.split()
-
-for early in ("transformers.modeling_utils", "torchmetrics", "lightning.pytorch", "pytorch_lightning"):  # they look for libraries that are stood for below
-    try:
-        importlib.import_module(early)
-    except ImportError:
-        pass
-for name, known in vars(sys.modules.get("transformers.utils.import_utils", types)).items():
-    if name.startswith("is_") and name.endswith("_available"):
-        try:
-            known()  # remembers its answer
-        except Exception:  # noqa: BLE001 - some take an argument
-            pass
 
 
 class Kind(abc.ABCMeta):
@@ -125,7 +113,25 @@ def is_missing(name):
 
 finder = Unused()
 finder.names = {name for name in UNUSED if is_missing(name)}
-sys.meta_path.append(finder)
+
+
+def prepare():
+    """Before the first network is built, in the process that builds it: some of these ask for a GPU."""
+    if finder in sys.meta_path:
+        return
+    for early in ("transformers.modeling_utils", "torchmetrics", "lightning.pytorch", "pytorch_lightning"):  # they look for libraries that are stood for
+        try:
+            importlib.import_module(early)
+        except ImportError:
+            pass
+    for name, known in vars(sys.modules.get("transformers.utils.import_utils", types)).items():
+        if name.startswith("is_") and name.endswith("_available"):
+            try:
+                known()  # remembers its answer
+            except Exception:  # noqa: BLE001 - some take an argument
+                pass
+    sys.meta_path.append(finder)
+
 
 def bare(*packages):
     """Packages that are not opened: only what a network imports."""
@@ -230,6 +236,7 @@ def several_of(*shapes):
 def add(name, where, build, inputs, loss="cross-entropy"):
     """`where` is a module; `build` makes the network from it."""
     def made():
+        prepare()
         module = importlib.import_module(where)
         torch.set_default_dtype(torch.float32)  # some libraries change these when they are imported
         torch.set_grad_enabled(True)
