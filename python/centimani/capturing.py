@@ -11,14 +11,15 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-from . import casts, hooks, optimizers, retyped
-from .errors import user_line
+from . import answers, casts, hooks, optimizers, retyped
+from .errors import NeedsData, user_line
 from .progress import Progress
 from .trace import CaptureError, Recorder
 from .worlds import Swapped, converted, new_world, require_supported
 from .writer import PathError, Point, Trace, combine, compare, same_path
 
 Loss = Union[None, str, Callable[..., torch.Tensor]]
+Dims = Union[None, int, Sequence[Optional[int]]]  # of all inputs, or one for each
 LOSSES = ("cross-entropy", "mse", "bce")
 PRECISIONS = ("fp32", "tf32", "amp-bf16", "amp-fp16", "bf16", "fp16", "fp8")
 
@@ -132,26 +133,43 @@ def _loss_of(loss: Loss, output: Any, target: Any, recorder: Recorder) -> torch.
 # ---- one step ----------------------------------------------------------------------------------------------------
 
 
+def _dims_of(given: Dims, tensors: List[torch.Tensor], inputs: int, rest: Optional[int], what: str) -> Dict[int, int]:
+    """The dimension of each tensor that has it, by the tensor's identity. The first tensors are the inputs, the others the target."""
+    if given is None or isinstance(given, int):
+        dims = [given] * len(tensors)
+    elif len(given) == inputs:
+        dims = list(given) + [rest] * (len(tensors) - inputs)
+    else:
+        raise CaptureError(f"{what} has {len(given)} dimensions, and the inputs have {inputs} tensors: one for each, None for none")
+    return {id(t): dim for t, dim in zip(tensors, dims) if dim is not None and t.dim() > dim}
+
+
 class Plan:
     """The arguments of capture()."""
 
-    def __init__(self, model: torch.nn.Module, inputs: Any, target: Any, loss: Loss, optimizer: Any, batch_dim: int,
-                 seq_dim: Optional[int]):
+    def __init__(self, model: torch.nn.Module, inputs: Any, target: Any, loss: Loss, optimizer: Any, batch_dim: Dims,
+                 seq_dim: Dims):
         self.model, self.inputs, self.target, self.loss, self.optimizer = model, inputs, target, loss, optimizer
-        self.batch_dim, self.seq_dim = batch_dim, seq_dim
         self.progress = Progress(f"capture of {type(model).__name__}")
         self.casts: Set[int] = set()  # casts that are recorded though they change nothing here (casts.py)
+        self.answers: Optional[answers.Answers] = None  # of a real pass, where the step depends on data
         tensors = [t for t in tree_flatten((inputs, target))[0] if isinstance(t, torch.Tensor)]
         if not tensors:
             raise CaptureError("inputs hold no tensor")
         self.type = retyped.model_type(model, tensors)
-        lead = next((t for t in tensors if t.dim() > batch_dim), None)
-        if lead is None:
+        inputs = len([t for t in tree_flatten(self.inputs)[0] if isinstance(t, torch.Tensor)])
+        self.batch_dims = _dims_of(batch_dim, tensors, inputs, 0, "batch_dim")
+        self.seq_dims = _dims_of(seq_dim, tensors, inputs, None, "seq_dim")
+        self.listed = not isinstance(batch_dim, int)
+        if not self.batch_dims:
             raise CaptureError(f"no input has a dimension {batch_dim}: pass batch_dim=")
-        self.batch = int(lead.shape[batch_dim])
-        if seq_dim is not None and lead.dim() <= seq_dim:
+        if seq_dim is not None and (not self.seq_dims or (isinstance(seq_dim, int) and id(tensors[0]) not in self.seq_dims)):
             raise CaptureError(f"the first input has no dimension {seq_dim}: pass another seq_dim=")
-        self.seq = int(lead.shape[seq_dim]) if seq_dim is not None else None
+        self.batch, self.seq = self._size(tensors, self.batch_dims), self._size(tensors, self.seq_dims)
+
+    @staticmethod
+    def _size(tensors: List[torch.Tensor], dims: Dict[int, int]) -> Any:
+        return next((int(t.shape[dims[id(t)]]) for t in tensors if id(t) in dims), None)
 
     def points(self, times: int = 1) -> List[Point]:
         first = max(self.batch, 2) * times
@@ -165,13 +183,13 @@ class Plan:
         return [(b, s) for s in lengths for b in batches] + [(check, lengths[0])]
 
     def shape_at(self, t: torch.Tensor, point: Point) -> Tuple[int, ...]:
+        """With a dimension for each input, multiples of the batch grow with it: the edges of a graph with its nodes."""
         shape = list(t.shape)
-        if t.dim() > self.batch_dim and shape[self.batch_dim] == self.batch:
-            shape[self.batch_dim] = point[0]
-        if self.seq_dim is not None and t.dim() > self.seq_dim and shape[self.seq_dim] == self.seq:
-            shape[self.seq_dim] = point[1]
+        for dims, size, at in ((self.batch_dims, self.batch, point[0]), (self.seq_dims, self.seq, point[1])):
+            dim = dims.get(id(t))
+            if dim is not None and (shape[dim] == size or (self.listed and shape[dim] % size == 0)):
+                shape[dim] = shape[dim] // size * at
         return tuple(shape)
-
 
     def contents_at(self, t: torch.Tensor, point: Point) -> Optional[torch.Tensor]:
         """Integers and truth values as they were given, repeated along the batch and the sequence."""
@@ -219,6 +237,22 @@ def _inputs_at(plan: Plan, world: Any, recorder: Recorder, point: Point, dtype: 
     return made, tree_map(make, plan.target)
 
 
+def _heard(plan: Plan) -> Optional[answers.Answers]:
+    """What real passes answer, where a step depends on data; None: it cannot run here, or fails too."""
+    def run(samples: int, recorder: Recorder) -> None:
+        def make(t: Any) -> Any:
+            point = (samples, plan.seq)
+            return answers.real_data(t, plan.shape_at(t, point), plan.contents_at(t, point)) if isinstance(t, torch.Tensor) else t
+        plan.progress.say(f"a real pass at batch {samples}, for what depends on data")
+        with torch.enable_grad():
+            _loss_of(plan.loss, _call(plan.model, tree_map(make, plan.inputs)), tree_map(make, plan.target), recorder)
+
+    try:
+        return answers.heard(plan.model, plan.points()[0][0], run)
+    except Exception:  # noqa: BLE001 - the reason that the caller has is the user's
+        return None
+
+
 class Step:
     def __init__(self, recorder: Recorder):
         self.recorder, self.loss, self.outputs = recorder, -1, []  # type: ignore[var-annotated]
@@ -235,6 +269,7 @@ def _mark_gradients(recorder: Recorder, model: torch.nn.Module) -> None:
 def _run(plan: Plan, world: Any, swapped: Swapped, point: Point, forward_only: bool) -> Step:
     recorder = world.recorder()
     recorder.forward_only = forward_only
+    recorder.answers = answers.Replay(plan.answers, point[0]) if plan.answers else None
     plan.progress.say(f"{'forward pass' if forward_only else 'one step'} at batch {point[0]}" + (f", sequence {point[1]}" if point[1] else ""))
     step = Step(recorder)
     _register(recorder, plan.model)
@@ -300,6 +335,13 @@ def _steps(plan: Plan, world: Any, swapped: Swapped) -> Tuple[List[Step], List[P
     raise CaptureError(f"{failed}. Its control flow depends on the size; capture the path you train") from failed
 
 
+def _recorded(plan: Plan, world: Any) -> Tuple[List[Step], List[Point]]:
+    with plan.progress, _gradients_kept(plan.model):
+        _find_casts(plan, world)
+    with plan.progress, _gradients_kept(plan.model), Swapped(plan.model, world) as swapped:
+        return _steps(plan, world, swapped)
+
+
 def _converted(plan: Plan, world: Any, own: Step, point: Point, dtype: torch.dtype) -> Step:
     """The forward pass of the model converted to `dtype`."""
     with Swapped(plan.model, world, dtype) as swapped:
@@ -327,16 +369,15 @@ def _add_types(plan: Plan, world: Any, trace: Trace, own: Step, point: Point) ->
         return
     name = retyped.precision_name(other)
     name = "fp32" if name == "tf32" else name
-    warnings = trace.content["warnings"]
     try:
         step, refused = _retyped(plan, world, own, point, other)
         retyped.add_types(trace.content, own, step, name)
         if refused:
-            warnings.append(f"predictions in {name} take products of several types as autocast does: the model did not "
-                            f"run after model.to({other})  {_cause(refused)}")
+            trace.content["refused"] = {"precision": name, "warning": f"predictions in {name} take products of several types as autocast does: "
+                                        f"the model did not run after model.to({other})  {_cause(refused)}"}
     except Exception as error:  # the unconverted model is recorded already
-        warnings.append(f"predictions in {name} assume the types inside the model: it did not run after "
-                        f"model.to({other})  {_cause(error)}")
+        trace.content["refused"] = {"precision": name, "warning": f"predictions in {name} assume the types inside the model: it did not run "
+                                    f"after model.to({other})  {_cause(error)}"}
 
 
 # ---- what went wrong, and where ----------------------------------------------------------------------------------
@@ -351,20 +392,26 @@ DATA_DEPENDENT = ("nonzero", "_local_scalar_dense", "unique", "masked_select", "
                   "_unique2", "equal", "repeat_interleave")
 
 
+def _operator_of(error: BaseException, recorder: Optional[Recorder]) -> Tuple[str, bool]:
+    """The operator that failed, and whether it needs data."""
+    op = recorder.failed if recorder else None
+    missing = re.search(r"Could not run '(aten::\w+)'", str(error))  # the operator that a composite one calls
+    op = (missing.group(1) if missing else op) or ""
+    short = op.split("::")[-1].split(".")[0]
+    return op, type(error).__name__.startswith(("DataDependent", "DynamicOutput")) or short in DATA_DEPENDENT
+
+
 def _explain(error: BaseException, recorder: Optional[Recorder]) -> CaptureError:
     if isinstance(error, CaptureError):
         return error
-    op = recorder.failed if recorder else None
-    missing = re.search(r"Could not run '(aten::\w+)'", str(error))  # the operator that a composite one calls
-    op = missing.group(1) if missing else op
-    short = op.split("::")[-1].split(".")[0] if op else ""
+    op, needs_data = _operator_of(error, recorder)
     kind = type(error).__name__
     place = f" in module '{recorder.scope[-1]}'" if recorder and recorder.scope else ""
     line = user_line(error)
     at = f"\n  at {line}" if line else ""
     reason = str(error).strip().splitlines()[0].split(". ")[0][:300] if str(error).strip() else kind
-    if kind.startswith(("DataDependent", "DynamicOutput")) or short in DATA_DEPENDENT:
-        return CaptureError(f"{op or short}{place}: its result or shape depends on the data, which a step without "
+    if needs_data:
+        return NeedsData(f"{op}{place}: its result or shape depends on the data, which a step without "
                             f"memory does not have{at}\n  Record a real step instead: with centimani.watch() as w: ...")
     return CaptureError(f"{op + place + ': ' if op else (place.strip() + ': ' if place else '')}{kind}: {reason}{at}")
 
@@ -417,7 +464,7 @@ def _compiled(plan: Plan, precision: Optional[str], warnings: List[str]) -> List
 
 
 def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: Any = None,
-            precision: Optional[str] = None, batch_dim: int = 0, *, target: Any = None, seq_dim: Optional[int] = None,
+            precision: Optional[str] = None, batch_dim: Dims = 0, *, target: Any = None, seq_dim: Dims = None,
             name: Optional[str] = None, world: Any = None, compile: bool = False) -> Trace:
     """Record one training step of `model` on fake tensors, which need no GPU and no memory.
 
@@ -426,6 +473,7 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     optimizer: a torch optimizer of this model, a function of its parameters, or "sgd", "momentum", "adam", "adamw".
     precision: the default precision of predictions; the step itself is recorded as the model runs it.
     seq_dim: the dimension of a sequence whose length may be changed in predictions.
+    batch_dim and seq_dim may be lists with one dimension (or None) for each tensor of the inputs: (0, 1) for nodes and a list of edges.
     compile: also record the kernels that torch.compile would generate, which predictions then time (docs/capture.md).
     """
     require_supported()
@@ -440,10 +488,16 @@ def capture(model: torch.nn.Module, inputs: Any, loss: Loss = None, optimizer: A
     make = world.recorder
     world.recorder = lambda: active.append(make()) or active[-1]
     try:
-        with plan.progress, _gradients_kept(model):
-            _find_casts(plan, world)
-        with plan.progress, _gradients_kept(model), Swapped(model, world) as swapped:
-            steps, points = _steps(plan, world, swapped)
+        try:
+            steps, points = _recorded(plan, world)
+        except Exception as error:
+            if not _operator_of(error, active[-1] if active else None)[1]:
+                raise
+            with plan.progress:
+                plan.answers = _heard(plan)
+            if plan.answers is None:
+                raise
+            steps, points = _recorded(plan, world)
         trace = combine([s.recorder for s in steps], points, name or type(model).__name__,
                         sum(p.numel() for p in model.parameters()), steps[0].loss, steps[0].outputs,
                         world.name, {"torch": torch.__version__})

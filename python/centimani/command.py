@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .errors import CaptureError
+from .errors import CaptureError, NeedsData
 
 HELP = """build() takes no argument and returns the model and its inputs, (model, inputs), or a dict of capture()'s
 arguments: model, inputs, loss, optimizer, target, batch_dim, seq_dim, name. It runs on fake tensors, so a model of
@@ -73,10 +73,14 @@ def capture_file(spec: str, **given: Any) -> Any:
     require_supported()
     build, function = _load(spec)
     world = new_world()
-    arguments = _arguments(build_without_memory(build, world))
-    arguments = {**arguments, **{k: v for k, v in given.items() if v is not None}}
-    arguments.setdefault("name", function if function != "build" else os.path.basename(spec).split(".")[0])
-    return capture(**arguments, world=world)
+    name = function if function != "build" else os.path.basename(spec).split(".")[0]
+
+    def captured(built: Any, world: Any) -> Any:
+        return capture(**{"name": name, **_arguments(built), **{k: v for k, v in given.items() if v is not None}}, world=world)
+    try:
+        return captured(build_without_memory(build, world), world)
+    except NeedsData:  # a real model can answer
+        return captured(build(), new_world())
 
 
 def capture_jax_file(spec: str, name: Optional[str] = None) -> Any:

@@ -11,6 +11,10 @@ class CaptureError(RuntimeError):
     """Why a step could not be recorded: the operator or the line, and what to do."""
 
 
+class NeedsData(CaptureError):
+    """A shape or a branch depends on data that fake tensors do not have."""
+
+
 class CentimaniError(RuntimeError):
     """Raised if there is no answer: the reason, its place, and what to do."""
 

@@ -169,6 +169,7 @@ class Recorder(TorchDispatchMode):
         self.differentiating = 0  # calls of torch.autograd.grad that run now
         self.failed: Optional[str] = None
         self.values: Optional[Values] = None  # None: the step runs on real data
+        self.answers: Any = None              # of a real pass (answers.py)
         self.unfollowed: Set[int] = set()     # rows that forward made while autograd was switched off
         self.omitted_masks: List[str] = []    # kinds of attention masks that a library makes only when compiled
 
@@ -214,6 +215,8 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.silence:
             return func(*args, **kwargs)
+        if self.answers is not None and hasattr(func, "_schema"):
+            self.answers.meet(self, str(func._schema.name), args)
         try:
             result = self.run(func, args, kwargs)
         except Exception:
@@ -238,6 +241,8 @@ class Recorder(TorchDispatchMode):
             return None
         with self.suspended():
             answer = self.values.answer(func, args, kwargs)
+            if answer is None and self.answers is not None:
+                return self.answers.give(self, str(func._schema.name), args)
             reason = self.values.reason(args) if answer is not None else None
             if reason:
                 self.warn(reason)

@@ -141,6 +141,35 @@ class FakeRecorder(Recorder):
             return torch.empty_strided(y.shape, y.stride(), dtype=args[0].dtype, device=y.device)
 
 
+@contextmanager
+def _converting_fakes() -> Iterator[None]:
+    """Module.to() on fake tensors: PyTorch would swap them in place, which their weak references forbid. Parameters that change are
+    replaced, the same ones by the same."""
+    kind, made = torch.nn.Module, {}  # type: ignore[var-annotated]
+    original = kind._apply
+
+    def parameter(p: torch.Tensor, function: Any) -> torch.Tensor:
+        with torch.no_grad():
+            new = function(p)
+        key = (id(p), new.dtype, new.device)
+        if new is not p and key not in made:
+            made[key] = (torch.nn.Parameter(new, p.requires_grad), p)  # p: its identity is not reused
+        return p if new is p else made[key][0]
+
+    def apply(module: torch.nn.Module, function: Any, *rest: Any, **named: Any) -> torch.nn.Module:
+        for child in module.children():
+            child._apply(function)
+        for table, change in ((module._parameters, parameter), (module._buffers, lambda b, function: function(b))):
+            table.update({name: change(t, function) for name, t in table.items() if t is not None})
+        return module
+
+    kind._apply = apply  # type: ignore[method-assign,assignment]
+    try:
+        yield
+    finally:
+        kind._apply = original  # type: ignore[method-assign]
+
+
 class FakeWorld:
     name, device = "fake", "cpu"
 
@@ -159,7 +188,7 @@ class FakeWorld:
     def inside(self) -> Iterator[None]:
         quiet, self.log.disabled = self.log.disabled, True  # capture() reports the error
         try:
-            with self.mode:
+            with self.mode, _converting_fakes():
                 yield
         finally:
             self.log.disabled = quiet

@@ -189,7 +189,8 @@ class Trace:
 
     @property
     def warnings(self) -> List[str]:
-        return list(self.content["warnings"])
+        refused = self.content.get("refused")  # said of predictions in that type alone
+        return [*self.content["warnings"], *([refused["warning"]] if refused else [])]
 
     def operators(self, phase: Optional[str] = None) -> List[str]:
         return [o["op"] for o in self.content["ops"] if phase is None or o.get("phase", "forward") == phase]

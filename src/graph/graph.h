@@ -220,6 +220,8 @@ struct cm_graph {
     cm_tensor  *tensors;
     int32_t    *inputs, *outputs;
     const char **warnings, **unsupported;
+    const char  *refused;    /* a warning for predictions in `refused_in` only; NULL: none */
+    cm_precision refused_in;
     int32_t     n_nodes, n_tensors, n_inputs, n_outputs, n_warnings, n_unsupported;
     int32_t     cap_nodes, cap_tensors, cap_inputs, cap_outputs, cap_warnings, cap_unsupported;
     const struct cm__function *functions; /* NULL in a step, which contains their backward */

@@ -552,6 +552,8 @@ class Types(unittest.TestCase):
 
         t = centimani.capture(Only(), torch.zeros(2, 8), loss="mse")
         self.assertTrue(any("bf16" in w and "fp32 alone" in w and "assume" in w for w in t.warnings))
+        said = {p: "fp32 alone" in str(graph_of(t, "--precision", p)["warnings"]) for p in ("fp32", "amp-bf16", "bf16")}
+        self.assertEqual(said, {"fp32": False, "amp-bf16": False, "bf16": True})
         self.assertEqual(product_types(t, "--precision", "bf16"), ["bf16"])
 
     def test_another_path_in_another_type_is_said(self):
@@ -570,6 +572,80 @@ class Types(unittest.TestCase):
         self.assertEqual((copies("fp32"), copies("bf16")), (["Copy"], ["Cast"]))
 
 
+class DataDependent(unittest.TestCase):
+    """A real pass over random numbers says what fake tensors do not know, and leaves the model as it was."""
+
+    def captured(self, what, inputs=None, **options):
+        return centimani.capture(Around(what), torch.zeros(64, 8) if inputs is None else inputs, loss=lambda y: y.sum(), **options)
+
+    def dims(self, trace, operator):
+        op = next(o for o in trace.content["ops"] if o["op"].startswith(operator))
+        return trace.content["tensors"][op["out"][0]]["dims"]
+
+    def test_chosen_rows_grow_with_the_batch(self):
+        trace = self.captured(lambda y: y.repeat(1, 8).view(-1, 8)[y.repeat(1, 8).view(-1, 8)[:, 0] > 0])
+        rows = self.dims(trace, "aten::index.")[0]
+        self.assertEqual(rows[1], 0)
+        self.assertTrue(0 < rows[0] < 8, rows)
+        self.assertTrue(any("real pass" in w for w in trace.warnings))
+
+    def test_a_number_that_does_not_grow(self):
+        trace = self.captured(lambda y: y.narrow(1, 0, int((y.detach().relu() > -1).sum(1).max()) - 1))
+        self.assertEqual(self.dims(trace, "aten::slice")[1], 7)
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 makes no list of a tensor without data")
+    def test_shares_of_experts_add_up(self):
+        def experts(y):
+            shares = torch.bincount(y.detach().abs().argmax(1), minlength=8).tolist()
+            return torch.cat([part * 2 for part in y.split(shares)])
+        self.assertEqual(self.dims(self.captured(experts), "aten::cat"), [[1, 0], 8])
+
+    def test_a_branch_takes_the_path_of_the_real_pass(self):
+        trace = self.captured(lambda y: y.relu() if y.square().sum() > 0 else y.tanh())
+        self.assertIn("aten::relu", trace.operators())
+
+    def test_the_model_and_random_numbers_are_left_alone(self):
+        model = nn.Sequential(nn.BatchNorm1d(8), Around(lambda y: y[y[:, 0] > 0]))
+        torch.manual_seed(1)
+        before, state = model[0].running_mean.clone(), torch.get_rng_state()
+        centimani.capture(model, torch.zeros(64, 8), loss=lambda y: y.sum())
+        self.assertTrue(torch.equal(before, model[0].running_mean))
+        self.assertTrue(torch.equal(state, torch.get_rng_state()))
+
+
+class Kept(unittest.TestCase):
+    def test_pads_that_repeat_pixels_keep_what_they_read(self):
+        """Autograd saves it for its shape; a pad with zeros keeps its result alone."""
+        def peak(pad):
+            model = nn.Sequential(nn.Conv1d(1, 16, 1), nn.Tanh(), nn.Conv1d(16, 16, 1), pad(1, *([0.0] if pad is nn.ConstantPad1d else [])),
+                                  nn.Conv1d(16, 1, 3))
+            trace = centimani.capture(model, torch.zeros(2, 1, 4096), loss="mse")
+            return centimani.predict(trace, "nvidia-h200", batch=64)[0].peak_bytes
+        self.assertEqual(peak(nn.ReflectionPad1d) - peak(nn.ConstantPad1d), 64 * 16 * 4096 * 4)
+
+
+class Graphs(unittest.TestCase):
+    def test_edges_have_the_batch_in_their_second_dimension(self):
+        class Sums(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(8, 4)
+
+            def forward(self, nodes, edges):
+                h = self.fc(nodes)
+                return torch.zeros_like(h).index_add(0, edges[1], h[edges[0]])
+
+        edges = torch.zeros(2, 96, dtype=torch.int64)
+        trace = centimani.capture(Sums(), (torch.zeros(32, 8), edges), loss=lambda y: y.sum(), batch_dim=(0, 1))
+        row = next(t for t in trace.content["tensors"] if t.get("name") == "input1")
+        self.assertEqual(row["dims"], [2, [3, 0]])
+        trace = centimani.capture(Sums(), (torch.zeros(32, 8), edges), loss=lambda y: y.sum(), batch_dim=(0, None), seq_dim=(None, 1))
+        row = next(t for t in trace.content["tensors"] if t.get("name") == "input1")
+        self.assertEqual((row["dims"], trace.content["seq"]), ([2, [0, 0, 1, 0]], 96))
+        with self.assertRaisesRegex(centimani.CaptureError, "batch_dim has 3 dimensions"):
+            centimani.capture(Sums(), (torch.zeros(32, 8), edges), batch_dim=(0, 1, 0))
+
+
 class Refusals(unittest.TestCase):
     def refused(self, what, *words, inputs=None):
         with self.assertRaises(centimani.CaptureError) as caught:
@@ -577,11 +653,11 @@ class Refusals(unittest.TestCase):
         for word in words:
             self.assertIn(word, str(caught.exception))
 
-    def test_shapes_that_depend_on_data(self):
-        self.refused(lambda y: y[y[:, 0] > 0], "nonzero", "depends on the data", "test_capture.py", "watch()")
-
-    def test_branches_that_depend_on_data(self):
-        self.refused(lambda y: y if y.sum() > 0 else -y, "_local_scalar_dense", "test_capture.py")
+    def test_shapes_that_depend_on_data_of_a_model_without_data(self):
+        with self.assertRaises(centimani.CaptureError) as caught:
+            centimani.capture(Around(lambda y: y[y[:, 0] > 0]).to("meta"), torch.zeros(4, 8), loss="mse")
+        for word in ("depends on the data", "test_capture.py", "watch()"):
+            self.assertIn(word, str(caught.exception))
 
     def test_a_crash_inside_forward_names_the_line(self):
         def crash(y):

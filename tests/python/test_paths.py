@@ -113,9 +113,10 @@ class RandomBranches(unittest.TestCase):
         self.assertIn("aten::relu", trace.operators("forward"))
         self.assertTrue(any("random number" in w and "%" not in w for w in trace.warnings))
 
-    def test_many_random_numbers_are_unknown(self):
-        with self.assertRaises(centimani.CaptureError):
-            captured(lambda y: y.relu() if (torch.rand(100) < 0.1).any() else y)
+    def test_many_random_numbers_are_those_of_a_real_pass(self):
+        trace = captured(lambda y: y.relu() if (torch.rand(100) < 0.1).any() else y)
+        self.assertIn("aten::relu", trace.operators("forward"))
+        self.assertTrue(any("depend on the data" in w for w in trace.warnings))
 
 
 class Constants(unittest.TestCase):
@@ -150,9 +151,7 @@ class Constants(unittest.TestCase):
             sums = torch.zeros(2, device=y.device)
             sums[:1].copy_(y.detach().sum().reshape(1))
             return y.relu() if sums.sum() > 0 else y
-        with self.assertRaises(centimani.CaptureError) as caught:
-            captured(branch)
-        self.assertIn("depends on the data", str(caught.exception))
+        self.assertTrue(any("depend on the data" in w for w in captured(branch).warnings))
 
 
 class Alignments(unittest.TestCase):

@@ -158,6 +158,8 @@ static cm_graph *like(cm__ctx *ctx, const cm_graph *in)
     g->optimizer = in->optimizer;
     g->precision = in->precision;
     g->loss = in->loss;
+    g->refused = in->refused;
+    g->refused_in = in->refused_in;
     for (int32_t i = 0; i < in->n_warnings; i++) cm__warn(g, "%s", in->warnings[i]);
     for (int32_t i = 0; i < in->n_unsupported; i++) cm__not_supported(g, in->unsupported[i]);
     return g;

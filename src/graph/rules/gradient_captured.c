@@ -5,17 +5,21 @@
 
 static int32_t dy_of(cm__backward *b, const cm_node *n) { return cm__gradient_of_output(b, n, 0); }
 
-static void like_input(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count)
+static int32_t like_input(cm__backward *b, const cm_node *n, int op, const int32_t *inputs, int32_t count)
 {
-    cm__give(b, n, n->inputs[0], cm__back(b, n, op, n->inputs[0], inputs, count));
+    int32_t gradient = cm__back(b, n, op, n->inputs[0], inputs, count);
+    cm__give(b, n, n->inputs[0], gradient);
+    return gradient;
 }
 
-/* A max pool saves the indices of its maxima, and its gradient reads them. */
+/* A max pool saves the indices of its maxima, and its gradient reads them. Pools and pads that repeat pixels also save what
+   they read, for its shape (reflection_pad1d and _adaptive_avg_pool2d in derivatives.yaml). */
 void cm__gradient_resample(cm__backward *b, const cm_node *n)
 {
     int32_t inputs[2] = {dy_of(b, n)}, count = 1;
     if (n->n_outputs > 1 && n->outputs[1] >= 0) inputs[count++] = cm__kept(b, n->outputs[1]);
-    like_input(b, n, n->op == CM_OP_RESAMPLE ? CM_OP_RESAMPLE_GRAD : CM_OP_COLUMNS_GRAD, inputs, count);
+    int32_t gradient = like_input(b, n, n->op == CM_OP_RESAMPLE ? CM_OP_RESAMPLE_GRAD : CM_OP_COLUMNS_GRAD, inputs, count);
+    if (n->op == CM_OP_RESAMPLE) cm__hold(b->g, cm__kept(b, n->inputs[0]), gradient);
 }
 
 void cm__gradient_grid_sample(cm__backward *b, const cm_node *n)

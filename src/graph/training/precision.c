@@ -445,6 +445,7 @@ static void lower_node(lowering *l, int32_t index)
 static void copy_texts(cm_graph *step, const cm_graph *forward)
 {
     for (int32_t i = 0; i < forward->n_warnings; i++) cm__warn(step, "%s", forward->warnings[i]);
+    if (forward->refused && step->precision == forward->refused_in) cm__warn(step, "%s", forward->refused);
     for (int32_t i = 0; i < forward->n_unsupported; i++) cm__not_supported(step, forward->unsupported[i]);
     step->description = forward->description ? cm__text_copy(step->ctx, forward->description) : NULL;
     step->citation = forward->citation ? cm__text_copy(step->ctx, forward->citation) : NULL;

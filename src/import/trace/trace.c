@@ -353,6 +353,9 @@ static void warn(cm__trace *t, const cm_load_options *o, int32_t lost)
     json_array_foreach((json_t *)list, i, text) {
         if (json_is_string(text) && i < 64) cm__warn(t->g, "%.400s", json_string_value(text));
     }
+    const json_t *refused = json_object_get(t->root, "refused");
+    const char   *why = json_string_value(json_object_get(refused, "warning")), *type = json_string_value(json_object_get(refused, "precision"));
+    if (why && type && cm_precision_parse(type, &t->g->refused_in, NULL) == CM_OK) t->g->refused = cm__text_copy(t->ctx, why);
     if (lost)
         cm__warn(t->g, "%d recomputed operators were not found in forward; --recompute full is an approximation",
                  lost);
