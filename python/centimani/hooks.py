@@ -334,6 +334,24 @@ def unchecked_distributions() -> Iterator[None]:
 
 
 @contextmanager
+def known_numbers(recorder: Recorder) -> Iterator[None]:
+    """Known numbers, such as given lengths, are read at once. One by one they would be as many operators as samples."""
+    kind: Any = torch.Tensor
+    if hasattr(torch, "compile"):  # since PyTorch 2.0
+        from torch._subclasses.fake_tensor import FakeTensor as kind
+
+    def reading(name: str) -> Callable[..., Any]:
+        original = getattr(kind, name)
+
+        def read(t: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+            known = recorder.values.read(t, name) if recorder.values is not None and not recorder.silence else None
+            return original(t, *args, **kwargs) if known is None else known
+        return read
+    with replaced(kind, {name: reading(name) for name in ("tolist", "numpy")}):
+        yield
+
+
+@contextmanager
 def usual_data() -> Iterator[None]:
     """Make libraries that inspect the data take the path of usual training data: sequences that are not packed, and
     masks whose contents follow from the program."""
@@ -371,6 +389,7 @@ def recording(recorder: Recorder, model: Optional[torch.nn.Module], real: bool) 
         stack.enter_context(omitted_masks(recorder))
         if not real:
             stack.enter_context(usual_data())
+            stack.enter_context(known_numbers(recorder))
             stack.enter_context(unchecked_distributions())
             stack.enter_context(apart_from_autograd(recorder))
         stack.enter_context(module_names(recorder, model))

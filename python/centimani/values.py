@@ -142,6 +142,14 @@ class Values:
         with _real():
             return int(value.tensor.max())
 
+    def read(self, t: torch.Tensor, how: str) -> Any:
+        """Tensor.tolist() or Tensor.numpy(); None: the numbers are unknown."""
+        value = self.find(t)
+        if value is None:
+            return None
+        with _real():
+            return getattr(value.tensor.clone(), how)()
+
     @staticmethod
     def filled(count: int, number: int) -> torch.Tensor:
         with _real():

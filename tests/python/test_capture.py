@@ -613,6 +613,28 @@ class DataDependent(unittest.TestCase):
         self.assertTrue(torch.equal(state, torch.get_rng_state()))
 
 
+class Lengths(unittest.TestCase):
+    @unittest.skipUnless(hasattr(torch, "compile"), "PyTorch 1.13 makes no list of a tensor without data")
+    def test_a_list_of_given_lengths_is_no_operator_for_each(self):
+        class Masked(Around):
+            def forward(self, x, lengths):
+                return self.fc(x) * max(lengths.tolist()) * int(lengths.numpy().max())
+
+        trace = centimani.capture(Masked(None), (torch.zeros(4, 8), torch.full((4,), 5)), loss=lambda y: y.sum())
+        self.assertEqual([o for o in trace.operators("forward") if "unbind" in o or "select" in o], [])
+
+
+class Moved(unittest.TestCase):
+    def test_parts_that_forward_moves_and_converts(self):
+        class Moving(Around):
+            def forward(self, x):
+                return self.fc.to(x.device, x.dtype)(x)
+
+        trace = centimani.capture(Moving(None), torch.zeros(4, 8), loss="mse")
+        self.assertEqual([w for w in trace.warnings if "bf16" in w], [])
+        self.assertIn("aten::addmm", trace.operators("forward"))
+
+
 class Kept(unittest.TestCase):
     def test_pads_that_repeat_pixels_keep_what_they_read(self):
         """Autograd saves it for its shape; a pad with zeros keeps its result alone."""
