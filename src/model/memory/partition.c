@@ -163,7 +163,7 @@ static void note_reader(partition *p, const cm_node *n, int32_t k)
 {
     int32_t        base = base_of(p->g, n->inputs[k]);
     const cm_node *maker = maker_of(p->g, base);
-    bool           view = reads_view(p, n, k);
+    bool           view = !cm__loops_layers(p->f->device) && reads_view(p, n, k); /* to Google's compiler it is a layout */
     bool           alone = maker ? !fuse(p->g, maker, n) : !is_listed(p->g, n) && n->op != CM_OP_CONCAT;
     if (alone && !view) p->library[base] = true;
     if (n->phase == CM_FORWARD && cm__loops_layers(p->f->device) && maker)

@@ -31,16 +31,25 @@ static int8_t moved(const cm_node *n, int8_t dim, bool back)
     return perm && back && dim < perm->count ? (int8_t)perm->ints[dim] : 0;
 }
 
+/* The transposition that a node makes, or that it takes back as the gradient of a view; NULL: none. */
+static const cm_node *turn_of(const cm_graph *g, const cm_node *n, bool *back)
+{
+    const cm_node *source = n->op == CM_OP_VIEW && n->source >= 0 ? &g->nodes[n->source] : n;
+    *back = source != n;
+    return source->op == CM_OP_TRANSPOSE ? source : NULL;
+}
+
 /* Operators between images of equal rank keep the place of the channels. */
 static void pass_on(const cm_graph *g, const cm_node *n, int8_t *channels)
 {
+    bool           back;
+    const cm_node *turn = turn_of(g, n, &back);
     int8_t *to = at(channels, g, n->n_outputs ? n->outputs[0] : -1);
     for (int32_t k = 0; to && k < n->n_inputs; k++) {
         int8_t *from = at(channels, g, n->inputs[k]);
         if (!from || cm__t(g, n->inputs[k])->rank != cm__t(g, n->outputs[0])->rank) continue;
-        bool turns = n->op == CM_OP_TRANSPOSE;
-        if (!*to) *to = turns ? moved(n, *from, false) : *from;
-        if (!*from) *from = turns ? moved(n, *to, true) : *to;
+        if (!*to) *to = turn ? moved(turn, *from, back) : *from;
+        if (!*from) *from = turn ? moved(turn, *to, !back) : *to;
     }
 }
 
