@@ -32,5 +32,7 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
 /* Paged optimizers of bitsandbytes: states in memory that moves to the host when the device is short of it, which
    PyTorch does not count as allocated. */
 bool cm__optimizer_paged(cm_optimizer o);
+/* Numbers that an optimizer keeps for each parameter. */
+int cm__optimizer_states(cm_optimizer o);
 
 #endif

@@ -7,6 +7,8 @@ static const int8_t states_per_parameter[CM_OPTIMIZERS] = {
     [CM_OPTIMIZER_ADAMW_8BIT] = 2, [CM_OPTIMIZER_PAGED_ADAMW] = 2, [CM_OPTIMIZER_PAGED_ADAMW_8BIT] = 2,
 };
 
+int cm__optimizer_states(cm_optimizer o) { return states_per_parameter[o]; }
+
 #define LEAST_8BIT 4096 /* elements: smaller parameters have states in 32 bits (bitsandbytes: min_8bit_size) */
 #define BLOCK_8BIT 256  /* numbers that share an fp32 scale (bitsandbytes 0.44 and later; 2,048 before) */
 
@@ -60,7 +62,7 @@ void cm__add_update(cm_graph *step, const int32_t *gradient, int32_t tensors, cm
         bool beside = master && (p->dtype == CM_FP16 || p->dtype == CM_BF16);
         bool copied = beside && step->asked.megatron.moments != CM_MOMENTS_WEIGHTS;
         for (int32_t s = 0; s < 3; s++) {
-            if (!(s < 2 ? s < states_per_parameter[optimizer] : copied)) continue;
+            if (!(s < 2 ? s < cm__optimizer_states(optimizer) : copied)) continue;
             inputs[count] = state_of(step, p, state_names[s], optimizer, beside, s < 2);
             cm__t(step, inputs[count++])->master = s == 2;
             p = cm__t(step, t); /* leaves may have moved */

@@ -8,11 +8,12 @@
  * (torch-compile, `launch`). A profile without it uses the host cost of an eager elementwise operator, which is also a
  * call from Python, an allocation and a launch. `step` has the guards, the wrappers of both graphs and the loss,
  * `parameter` what the wrappers do for each parameter: they pass it in and hand its gradient to autograd. The update
- * runs eagerly, and so does what the compiler cannot trace.
+ * runs eagerly, and so does what the compiler cannot trace. A jitted step of JAX has costs of its own.
  */
 #include "model/step/host.h"
 
 #include "graph/runtimes.h"
+#include "graph/training/train.h"
 #include "model/inductor/fusing.h"
 
 #include "model/time/factors.h"
@@ -67,14 +68,19 @@ static double called_s(const cm_device *device, const cm_device *reference, cons
     return sum;
 }
 
-/* Host time of each parameter: in the wrappers of the graphs, and in the update. */
-static double parameters_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
+static double parameters_of(const cm_graph *g)
 {
     double tensors = 0;
     for (int32_t i = 0; i < g->n_nodes; i++)
         for (int32_t k = 0; g->nodes[i].phase == CM_UPDATE && k < g->nodes[i].n_inputs; k++)
             tensors += g->nodes[i].inputs[k] >= 0 && cm__t(g, g->nodes[i].inputs[k])->role == CM_ROLE_PARAMETER;
-    return tensors * (cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "parameter") +
+    return tensors;
+}
+
+/* Host time of each parameter: in the wrappers of the graphs, and in the update. */
+static double parameters_s(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g)
+{
+    return parameters_of(g) * (cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "parameter") +
                       eager(device, reference, cm__format(ctx, "update-op:%s", cm_optimizer_name(g->optimizer))));
 }
 
@@ -86,10 +92,25 @@ static double graphs_s(const cm_device *device, const cm_device *reference, int3
     return graphs * cm__host_number(device, reference, CM_RUNTIME_TORCH_COMPILE, "graph");
 }
 
+/* Tensors that the host passes in and out of a jitted step of JAX: parameters, and as many of each state of the optimizer. */
+static double arrays_of(const cm_graph *g) { return parameters_of(g) * (1 + cm__optimizer_states(g->optimizer)); }
+
+/* XLA replays graphs of kernels, which convolutions interrupt. */
+static double jitted_s(const cm_device *device, const cm_device *reference, const cm_graph *g)
+{
+    double convolutions = 0;
+    for (int32_t i = 0; i < g->n_nodes; i++) convolutions += cm__class(&g->nodes[i]) == CM_CLASS_CONV && !g->nodes[i].view;
+    const char *array = g->jax.keeps_arguments ? "kept-array" : "donated-array";
+    return cm__host_number(device, reference, CM_RUNTIME_XLA, "step") +
+           arrays_of(g) * cm__host_number(device, reference, CM_RUNTIME_XLA, array) +
+           convolutions * cm__host_number(device, reference, CM_RUNTIME_XLA, "convolution");
+}
+
 /* Python, guards, and the start of a graph. Optimizers stay outside of torch.compile's graphs. */
 double cm__host_time_graphs(cm__ctx *ctx, const cm_device *device, const cm_device *reference, const cm_graph *g,
                             cm_runtime base)
 {
+    if (cm__is_xla(base)) return jitted_s(device, reference, g);
     double step = cm__host_number(device, reference, base, "step");
     if (step <= 0) step = eager(device, reference, "step");
     if (!cm__compiles(base)) return step;

@@ -24,19 +24,26 @@ static cm_graph *step_of(const char *net)
 }
 
 /* generated: kernels that compiled code launches; -1: a CUDA graph has all of them. */
-static double seconds(const char *host, const cm_graph *step, double generated)
+static double seconds_under(cm_runtime graphs, const char *host, const cm_graph *step, double generated)
 {
     char text[4096];
     snprintf(text, sizeof text, TIME_DEVICE(",\n\"host\": [%s]"), host);
     cm_device *d = device_of(text);
     cm__ctx   *ctx = cm__ctx_new(&diag);
     if (setjmp(ctx->trap)) fail_msg("%s", diag.reason);
-    double s = generated < 0 ? cm__host_time_graphs(ctx, d, NULL, step, CM_RUNTIME_TORCH_COMPILE)
+    double s = generated < 0 ? cm__host_time_graphs(ctx, d, NULL, step, graphs)
                              : cm__host_time_compiled(ctx, d, NULL, step, generated);
     cm__ctx_free(ctx);
     cm_device_free(d);
     return s;
 }
+
+static double seconds(const char *host, const cm_graph *step, double generated)
+{
+    return seconds_under(CM_RUNTIME_TORCH_COMPILE, host, step, generated);
+}
+
+static double jitted(const char *host, const cm_graph *step) { return seconds_under(CM_RUNTIME_XLA, host, step, -1); }
 
 static void is(double got, double expected)
 {
@@ -56,6 +63,23 @@ static void test_counts(void **state)
     is(seconds(HOST("update-op:adam", "1"), step, 0), 0);
     is(seconds(COMPILED("parameter", "1"), step, 0), 4);
     is(seconds(HOST("backward-op:linear", "1"), step, 0), 0); /* no autograd */
+    cm_graph_free(step);
+}
+
+#define JITTED(what) "{\"runtime\": \"xla\", \"what\": \"" what "\", \"time\": " NUMBER("1", "s") "}"
+
+/* Of JAX: two parameters with two states each are six arrays. Forward, and backward without the input's gradient, are two convolutions. */
+static void test_jitted(void **state)
+{
+    (void)state;
+    cm_graph *step = step_of("input x 3 8 8\nconv 4 3\n");
+    step->optimizer = CM_OPTIMIZER_ADAM;
+    is(jitted(JITTED("step"), step), 1);
+    is(jitted(JITTED("donated-array"), step), 6);
+    is(jitted(JITTED("kept-array"), step), 0);
+    is(jitted(JITTED("convolution"), step), 2);
+    step->jax.keeps_arguments = true;
+    is(jitted(JITTED("kept-array"), step), 6);
     cm_graph_free(step);
 }
 
@@ -115,7 +139,7 @@ static void test_layer_graphs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_defaults),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_jitted), cmocka_unit_test(test_defaults),
                                        cmocka_unit_test(test_convolutions), cmocka_unit_test(test_untraced),
                                        cmocka_unit_test(test_layer_graphs)};
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
