@@ -135,7 +135,7 @@ class Stored(unittest.TestCase):
 
     def test_advice_of_the_host(self):
         """XLA replays a step as a whole already."""
-        said = subprocess.run([PROGRAM, "predict", os.path.join(CAPTURES, "lstm.cmt.json"), "--device", "nvidia-h200", "--batch", "1"],
+        said = subprocess.run([PROGRAM, "predict", os.path.join(CAPTURES, "resnet.cmt.json"), "--device", "nvidia-h200", "--batch", "1"],
                               capture_output=True, text=True, check=True).stdout
         self.assertIn("a larger batch size would help", said)
 

@@ -93,6 +93,7 @@ static bool adds_bias_later(const cm__dispatch *d, const cm_node *gemm)
 {
     const cm_graph *g = d->g;
     int32_t         result = cm__t(g, gemm->outputs[0])->storage;
+    if (cm__is_xla(d->runtime)) return true; /* an operator of its own, whatever program it comes from */
     if (!cm__is_compiled(d, gemm) || cm__in(g, gemm, 0)->dtype != CM_FP32) return false;
     for (int32_t i = 0; i < g->n_outputs; i++)
         if (cm__t(g, g->outputs[i])->storage == result) return false;
