@@ -89,7 +89,7 @@ void cm__trace_compiled(cm__trace *t)
 /* ---- the compiler of a chip -------------------------------------------------------------------------------------- */
 
 #define DEVICES_MAX (1 << 20)
-#define ITERATIONS_MAX (1 << 20)
+#define ITERATIONS_MAX (1 << 17)
 #define SAMPLES_MAX ((int64_t)1 << 32)
 
 /* A whole number of at least `least`; -1: it is none, or too large. */
@@ -144,7 +144,7 @@ void cm__trace_jax(cm__trace *t)
     cm_poly       stored = terms_of(t, loops, "stored_bytes");
     jax->keeps_arguments = json_is_true(json_object_get(t->root, "keeps_arguments"));
     if (!loops) return;
-    if (iterations < 0 || cm__poly_at(&stored, 1) <= 0)
+    if (iterations < 0 || stored.c[1] < 0 || cm__poly_at(&stored, 1) <= 0)
         cm__fail(t->ctx, CM_ERR_FORMAT, "'loops' has no iterations, or they store nothing");
     jax->iterations = (int32_t)iterations;
     jax->stored = stored;

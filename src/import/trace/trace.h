@@ -107,6 +107,7 @@ void cm__trace_compiled(cm__trace *t);
 bool cm__trace_plan(const json_t *root, cm_plan *plan);
 /* Sets cm_graph.compiled, if the capture has the answer of a chip's compiler. */
 void cm__trace_xla(cm__trace *t);
+/* Sets cm_graph.jax. */
 void cm__trace_jax(cm__trace *t);
 
 /* ---- trace/untraced.c ------------------------------------------------------------------------------------------- */

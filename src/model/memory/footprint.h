@@ -165,6 +165,8 @@ double cm__tiled_peak(const cm_footprint *f, double batch, cm_memory_use *use);
 
 /* saved.c: what a loop over layers stores until backward's loop ends at node `end`. */
 void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end);
+/* saved.c: per tensor (by storage), the last node of forward that reads it; 0: none. */
+const int32_t *cm__last_readers(const cm_graph *g, cm__ctx *scratch);
 
 /* jax.c: what a JAX program stores beside what PyTorch would. */
 void cm__jax_pieces(cm_footprint *f, cm__ctx *scratch);

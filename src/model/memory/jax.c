@@ -12,16 +12,6 @@
 #include "graph/runtimes.h"
 #include "model/memory/footprint.h"
 
-/* The last node of forward that reads each tensor (by storage). */
-static const int32_t *last_readers(const cm_graph *g, cm__ctx *scratch)
-{
-    int32_t *last = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *last);
-    for (int32_t i = 0; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
-        for (int32_t k = 0; k < g->nodes[i].n_inputs; k++)
-            if (g->nodes[i].inputs[k] >= 0) last[cm__t(g, g->nodes[i].inputs[k])->storage] = i;
-    return last;
-}
-
 static void keep_arguments(cm_footprint *f)
 {
     int32_t before = f->n_pieces;
@@ -89,11 +79,12 @@ static void store_operands(cm_footprint *f)
 
 /* ---- loops over layers -------------------------------------------------------------------------------------------- */
 
-/* Tensors of the layers end where forward last reads them; those of all iterations take their place until backward ends. */
+/* A layer's tensors are freed where forward last reads them. Tensors that hold all iterations exist instead until backward
+   ends. */
 static void store_iterations(cm_footprint *f, cm__ctx *scratch)
 {
     const cm_graph *g = f->step;
-    const int32_t  *last = last_readers(g, scratch);
+    const int32_t  *last = cm__last_readers(g, scratch);
     int32_t         start = g->n_nodes, end = -1, any = -1, before = f->n_pieces;
     for (int32_t i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i].block < 0 || g->nodes[i].phase == CM_UPDATE) continue;

@@ -177,7 +177,7 @@ static bool is_moved(const saver *s, int32_t tensor)
     return from >= 0 && s->tensors && s->tensors[from] & s->f->step->asked.recompute_moved;
 }
 
-static const int32_t *last_readers(const cm_graph *g, cm__ctx *scratch)
+const int32_t *cm__last_readers(const cm_graph *g, cm__ctx *scratch)
 {
     int32_t *last = cm__alloc_array(scratch, (size_t)g->n_tensors + 1, sizeof *last);
     for (int32_t i = 0; i < g->n_nodes && g->nodes[i].phase == CM_FORWARD; i++)
@@ -207,7 +207,7 @@ void cm__saved_pieces(cm_footprint *f, cm__ctx *scratch, int32_t end)
     }
     int32_t after = f->n_pieces;
     f->n_pieces = before;
-    const int32_t *last = last_readers(g, scratch);
+    const int32_t *last = cm__last_readers(g, scratch);
     shorten(&s, last);
     f->n_pieces = after;
     for (int32_t t = 0; t < g->n_tensors; t++) {

@@ -31,7 +31,7 @@ static int8_t moved(const cm_node *n, int8_t dim, bool back)
     return perm && back && dim < perm->count ? (int8_t)perm->ints[dim] : 0;
 }
 
-/* The transposition that a node makes, or that it takes back as the gradient of a view; NULL: none. */
+/* The transposition that a node makes or, as the gradient of a transposed view, reverses (*back); NULL: none. */
 static const cm_node *turn_of(const cm_graph *g, const cm_node *n, bool *back)
 {
     const cm_node *source = n->op == CM_OP_VIEW && n->source >= 0 ? &g->nodes[n->source] : n;

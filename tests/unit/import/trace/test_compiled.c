@@ -140,6 +140,7 @@ static void answers_out_of_range_are_refused(void **state)
         {ANSWERED(PLAN, XLA("1", "-1")), "'peak_bytes' of the compiler is out of range"},
         {ANSWERED(PLAN, XLA("1", "1e300")), "'peak_bytes' of the compiler is out of range"},
         {LOOPS("\"loops\":{\"iterations\":0,\"stored_bytes\":[64,8]}"), "'loops' has no iterations, or they store nothing"},
+        {LOOPS("\"loops\":{\"iterations\":2,\"stored_bytes\":[-1,8]}"), "'loops' has no iterations, or they store nothing"},
         {LOOPS("\"loops\":{\"iterations\":2,\"stored_bytes\":[64]}"), "'stored_bytes' is not a pair of numbers"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
